@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "cgroup/group.h"
+
+namespace corral::cgroup {
+
+enum class Removed { yes, busy, gone };
+
+// One try at removing the cgroup tree `name` below `parent`, depth first. Directories only: a
+// cgroup holds no files of ours. busy: something still lives in it or the kernel is not done (EBUSY
+// for a moment after populated 0). Never touches a directory whose inode is not `id`. May block in
+// rmdir(2).
+Result<Removed> remove_tree(int parent, const std::string& name, uint64_t id);
+
+// Removes cgroup trees on a thread of its own, since rmdir(2) can block. Tries again with growing
+// pauses until kRemovalBound is over, then gives up.
+class Janitor {
+ public:
+  static constexpr std::chrono::seconds kRemovalBound{5};
+
+  struct Outcome {
+    std::string name;
+    Removed removed = Removed::busy;
+    std::string error;  // "" unless the last try failed otherwise
+  };
+
+  Janitor();
+  // Finishes what is queued (each within its bound), then joins.
+  ~Janitor();
+  Janitor(const Janitor&) = delete;
+  Janitor& operator=(const Janitor&) = delete;
+
+  // Takes a duplicate of the parent's directory fd. Callable from one thread.
+  void remove(UniqueFd parent, std::string name, uint64_t id);
+  // Readable (an eventfd) while there are outcomes to take.
+  int fd() const { return wake_.get(); }
+  std::vector<Outcome> take();
+
+ private:
+  struct Job {
+    UniqueFd parent;
+    std::string name;
+    uint64_t id = 0;
+    std::chrono::steady_clock::time_point deadline, next_try;
+  };
+  void work();
+
+  UniqueFd wake_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  std::vector<Outcome> outcomes_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace corral::cgroup

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cgroup/group.h"
+#include "run/process.h"
+
+namespace corral::cgroup {
+
+// A member of a cgroup or of one below it. `group` is the path below the group that was asked, ""
+// for itself.
+struct Member {
+  pid_t pid = 0;
+  std::string group;
+};
+
+// Every process of the group and below it, at whatever depth, sorted by pid, each once. Threaded
+// cgroups answer EOPNOTSUPP to cgroup.procs (their processes are listed by the domain above them):
+// passed over. Not atomic unless frozen. A group that is gone has none. Zombies are not members; a
+// process whose group leader exited but which lives on in other threads is.
+Result<std::vector<Member>> members(const Group& group);
+// How many members() would find.
+Result<uint64_t> count(const Group& group);
+
+// The cheap half of a look at a process (/proc/PID/stat, /proc/PID/fd): identity, parentage,
+// memory, times, listening sockets. nullopt-like: a process that went meanwhile is left out, so the
+// result may be shorter. `control_group` of each is `group_path` joined with the member's group.
+// Comm is escaped. detached is judged against `driver` (session, group, and whether the parent is
+// the supervisor or pid 1).
+struct Lineage {
+  pid_t driver = 0;      // 0: unknown
+  pid_t driver_sid = 0;  // session and process group that the driver was started with
+  pid_t driver_pgid = 0;
+  pid_t supervisor = 0;
+};
+std::vector<run::Process> look(std::span<const Member> members, const std::string& group_path,
+                               const Lineage& lineage);
+
+// The dear half, for those that are shown: exe, argv (escaped, cut at run::kArgvBytes), uid. Does
+// nothing to one that went or whose number now names another (its start time is checked before and
+// after).
+void describe(run::Process& process);
+
+// Reads state and wchan of a process that does not die; leaves them as they are where it went.
+void describe_wait(run::Process& process);
+
+}  // namespace corral::cgroup

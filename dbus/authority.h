@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "run/fault.h"
+
+namespace corral::dbus {
+
+// What a call wants of a run.
+enum class Act {
+  see,     // what shows command lines: ListProcesses, ListLeaks, GetReport
+  signal,  // SignalRun, ForgetRun: acts on it
+  end,     // ends it, or kills all of it
+};
+
+// Where the caller's process sits, seen from the run in question.
+enum class Position {
+  outside,       // in no run at all
+  inside_this,   // in this very run
+  inside_other,  // in another run
+  unknown,       // its process is gone or cannot be read
+};
+
+struct Request {
+  Act act = Act::see;
+  uint32_t caller_uid = 0;
+  uint32_t owner_uid = 0;
+  bool system_bus = false;
+  Position position = Position::outside;
+  std::string run;  // for the message
+};
+
+// The rules, in this order: root and the owner's uid may see; to act, on the system bus root alone,
+// elsewhere root and the owner's uid (AccessDenied); a caller inside a run may act on nothing but
+// that run's descendants (NotOwner), and on the run it sits in never ends it (WouldKillCaller). A
+// position that is unknown may not act (AccessDenied). Pure.
+std::optional<run::Fault> refuse(const Request& request);
+
+}  // namespace corral::dbus

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "run/id.h"
+#include "run/policy.h"
+#include "run/report.h"
+#include "run/words.h"
+
+namespace corral::run {
+
+// What the kernel keeps of a run for us, as JSON in extended attributes of the run's own directory
+// (xattr(7); a value holds at most 65,536 bytes, so neither argv nor environment is in it).
+inline constexpr const char* kRecordXattr = "user.corral.run";     // Record
+inline constexpr const char* kDriverXattr = "user.corral.driver";  // Members, by the supervisor
+inline constexpr const char* kExitXattr = "user.corral.exit";      // Exit, by the supervisor
+inline constexpr const char* kEndXattr = "user.corral.end";        // Ending
+
+inline constexpr unsigned kRecordVersion = 1;
+
+// Who the run is. Written before anything is born in it.
+struct Record {
+  RunId id;
+  Invocation invocation;
+  std::string owner;
+  uint32_t owner_uid = 0;
+  std::string token, description;
+  std::map<std::string, std::string> labels;
+  Policy policy;
+  std::string boot_id;
+  uint64_t cgroup_id = 0;  // inode of the directory: a path may come again, this does not
+  base::Moment start;
+  Containment containment = Containment::cooperative;
+};
+std::string to_json(const Record& record);
+// Fails on what is torn, of another version, or not ours; the message says which.
+Result<Record> parse_record(std::string_view json);
+
+// A process by number and start time (clock ticks since boot, proc_pid_stat(5) field 22).
+struct ProcessName {
+  uint32_t pid = 0;
+  uint64_t start_time = 0;
+};
+// {"driver":{"pid":…,"start":…},"supervisor":{"pid":…,"start":…}}: written before the driver is let
+// go.
+struct Members {
+  ProcessName driver, supervisor;
+};
+Result<Members> parse_members(std::string_view json);
+
+// {"exit":"exited|killed|dumped","status":…,"realtime":…,"monotonic":…}: written before the driver
+// is reaped.
+struct Exit {
+  DriverExit exit = DriverExit::unknown;
+  int32_t status = 0;
+  base::Moment when;
+};
+Result<Exit> parse_exit(std::string_view json);
+
+// An end under way, so that a service that starts again goes on with it: nobody is asked twice.
+struct Ending {
+  EndReason reason = EndReason::none;
+  std::string message, ended_by;
+  bool all_asked = false;     // SIGTERM went to everyone
+  base::Moment began;         // of the end
+  uint64_t kill_at_usec = 0;  // CLOCK_MONOTONIC; 0: grace has not begun
+  uint64_t terminated = 0;
+};
+std::string to_json(const Ending& ending);
+Result<Ending> parse_ending(std::string_view json);
+
+// What the store keeps while the run lives, for when the kernel forgets (reboot, a removed
+// directory).
+struct Stub {
+  RunId id;
+  Invocation invocation;
+  std::string owner;
+  uint32_t owner_uid = 0;
+  std::string token;
+  std::string boot_id;
+  uint64_t cgroup_id = 0;
+  base::Moment start;
+};
+std::string to_json(const Stub& stub);
+Result<Stub> parse_stub(std::string_view json);
+
+// The store's form of an ended run: every field on the wire, in its own words, plus the token and
+// "Version".
+std::string to_json(const Report& report);
+Result<Report> parse_report(std::string_view json);
+
+}  // namespace corral::run

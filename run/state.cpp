@@ -1,0 +1,232 @@
+#include "run/state.h"
+
+namespace corral::run {
+namespace {
+
+using enum Phase;
+using enum Action;
+
+Transition stay(Phase phase, std::vector<Action> actions = {}) {
+  return {phase, std::move(actions)};
+}
+
+Transition from_starting(Event event) {
+  switch (event) {
+    case Event::executed:
+      return {running, {announce_start}};
+    case Event::start_failed:
+      return {closing, {refuse_start, close}};
+    case Event::end_requested:
+      return {killing, {refuse_start, kill}};
+    default:
+      return stay(starting);
+  }
+}
+
+Transition from_running(Event event) {
+  switch (event) {
+    case Event::driver_exited:
+      return {settling, {start_settle}};
+    case Event::end_requested:
+      return {asking, {start_grace, ask_driver}};
+    case Event::moved_away:
+      return {closing, {note_escape, close}};
+    default:
+      return stay(running);
+  }
+}
+
+Transition from_settling(Event event) {
+  switch (event) {
+    case Event::emptied:
+      return {closing, {close}};
+    case Event::settle_over:
+      return {terminating, {start_grace, ask_all_frozen}};
+    case Event::end_requested:
+      return stay(settling, {shorten_grace});
+    default:
+      return stay(settling);
+  }
+}
+
+Transition from_asking(Event event) {
+  switch (event) {
+    case Event::emptied:
+      return {closing, {close}};
+    case Event::driver_exited:
+    case Event::half_grace_over:
+      return {terminating, {ask_others}};
+    case Event::grace_over:
+      return {killing, {final_snapshot, kill}};
+    case Event::moved_away:
+      return {closing, {note_escape, close}};
+    case Event::end_requested:
+      return stay(asking, {shorten_grace});
+    default:
+      return stay(asking);
+  }
+}
+
+Transition from_terminating(Event event) {
+  switch (event) {
+    case Event::emptied:
+      return {closing, {close}};
+    case Event::grace_over:
+      return {killing, {final_snapshot, kill}};
+    case Event::moved_away:
+      return {closing, {note_escape, close}};
+    case Event::end_requested:
+      return stay(terminating, {shorten_grace});
+    default:
+      return stay(terminating);
+  }
+}
+
+Transition from_killing(Event event) {
+  switch (event) {
+    case Event::emptied:
+      return {closing, {close}};
+    case Event::moved_away:
+      return {closing, {note_escape, close}};
+    case Event::executed:
+      return stay(killing, {Action::kill});  // born after the kill that was meant for it
+    case Event::proof_overdue:
+      return stay(killing, {walk});
+    default:
+      return stay(killing);
+  }
+}
+
+Transition from_closing(Event event) {
+  switch (event) {
+    case Event::all_gone:
+      return {ended, {finish}};
+    case Event::proof_overdue:
+      return stay(closing, {walk});
+    default:
+      return stay(closing);
+  }
+}
+
+}  // namespace
+
+Transition next(Phase phase, Event event) {
+  switch (phase) {
+    case starting:
+      return from_starting(event);
+    case running:
+      return from_running(event);
+    case settling:
+      return from_settling(event);
+    case asking:
+      return from_asking(event);
+    case terminating:
+      return from_terminating(event);
+    case killing:
+      return from_killing(event);
+    case closing:
+      return from_closing(event);
+    case ended:
+      return stay(ended);
+  }
+  return stay(phase);
+}
+
+State state_of(Phase phase) {
+  switch (phase) {
+    case starting:
+      return State::starting;
+    case running:
+      return State::running;
+    case ended:
+      return State::ended;
+    default:
+      return State::ending;
+  }
+}
+
+std::string_view name(Phase phase) {
+  switch (phase) {
+    case starting:
+      return "starting";
+    case running:
+      return "running";
+    case settling:
+      return "settling";
+    case asking:
+      return "asking";
+    case terminating:
+      return "terminating";
+    case killing:
+      return "killing";
+    case closing:
+      return "closing";
+    case ended:
+      return "ended";
+  }
+  return "?";
+}
+
+std::string_view name(Event event) {
+  switch (event) {
+    case Event::executed:
+      return "executed";
+    case Event::start_failed:
+      return "start-failed";
+    case Event::end_requested:
+      return "end-requested";
+    case Event::driver_exited:
+      return "driver-exited";
+    case Event::moved_away:
+      return "moved-away";
+    case Event::emptied:
+      return "emptied";
+    case Event::settle_over:
+      return "settle-over";
+    case Event::half_grace_over:
+      return "half-grace-over";
+    case Event::grace_over:
+      return "grace-over";
+    case Event::proof_overdue:
+      return "proof-overdue";
+    case Event::all_gone:
+      return "all-gone";
+  }
+  return "?";
+}
+
+std::string_view name(Action action) {
+  switch (action) {
+    case announce_start:
+      return "announce-start";
+    case refuse_start:
+      return "refuse-start";
+    case start_settle:
+      return "start-settle";
+    case start_grace:
+      return "start-grace";
+    case shorten_grace:
+      return "shorten-grace";
+    case ask_driver:
+      return "ask-driver";
+    case ask_others:
+      return "ask-others";
+    case ask_all_frozen:
+      return "ask-all-frozen";
+    case final_snapshot:
+      return "final-snapshot";
+    case Action::kill:
+      return "kill";
+    case walk:
+      return "walk";
+    case note_escape:
+      return "note-escape";
+    case Action::close:
+      return "close";
+    case finish:
+      return "finish";
+  }
+  return "?";
+}
+
+}  // namespace corral::run
