@@ -15,9 +15,9 @@ Transition from_starting(Event event) {
     case Event::executed:
       return {running, {announce_start}};
     case Event::start_failed:
-      return {closing, {refuse_start, close}};
+      return {closing, {Action::close}};
     case Event::end_requested:
-      return {killing, {refuse_start, kill}};
+      return {killing, {Action::kill}};
     default:
       return stay(starting);
   }
@@ -199,8 +199,6 @@ std::string_view name(Action action) {
   switch (action) {
     case announce_start:
       return "announce-start";
-    case refuse_start:
-      return "refuse-start";
     case start_settle:
       return "start-settle";
     case start_grace:

@@ -49,7 +49,6 @@ inline constexpr std::initializer_list<Event> kEvents = {
 // What to do, in this order.
 enum class Action {
   announce_start,  // reply to StartRun, then RunStarted
-  refuse_start,    // StartFailed, naming the step
   start_settle,    // the settle clock
   start_grace,     // the grace clock, and half of it
   shorten_grace,   // a joining EndRun's grace, where it is shorter
@@ -61,7 +60,8 @@ enum class Action {
   walk,            // by pidfd; count and name what is stuck; answer StillPopulated
   note_escape,     // the driver sits outside its run
   close,   // strangers, counters, exit status; let the supervisor go; kill and prove the whole
-  finish,  // report final and stored; replies, RunEnded; the directory goes to the janitor
+  finish,  // report final and stored; replies (StartFailed to who still waits for the start),
+           // RunEnded; janitor
 };
 
 struct Transition {
