@@ -26,8 +26,7 @@ struct Words<RunResult> {
 };
 template <>
 struct Words<EndReason> {
-  static constexpr std::array kAll = {
-      ""sv, "driver-exited"sv, "requested"sv, "start-failed"sv, "reboot"sv, "lost"sv};
+  static constexpr std::array kAll = {""sv, "driver-exited"sv, "requested"sv, "reboot"sv, "lost"sv};
 };
 template <>
 struct Words<Outcome> {
