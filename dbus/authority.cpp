@@ -1,0 +1,69 @@
+#include "dbus/authority.h"
+
+#include <fmt/format.h>
+
+namespace corral::dbus {
+namespace {
+
+using run::Fault;
+using run::FaultKind;
+
+std::string_view verb(Act act) {
+  switch (act) {
+    case Act::see:
+      return "see command lines of";
+    case Act::signal:
+      return "act on";
+    case Act::end:
+      return "end";
+  }
+  return "use";
+}
+
+bool uid_may(const Request& request) {
+  if (request.caller_uid == 0) return true;
+  // On the system bus any local user can call: until authority is asked for by user, root acts
+  // alone.
+  if (request.system_bus && request.act != Act::see) return false;
+  return request.caller_uid == request.owner_uid;
+}
+
+Fault denied(const Request& request) {
+  const bool root_only = request.system_bus && request.act != Act::see;
+  return {
+      FaultKind::access_denied,
+      fmt::format("uid {} may not {} run {} of uid {}: {}", request.caller_uid, verb(request.act),
+                  request.run, request.owner_uid,
+                  root_only ? "on the system bus only root may" : "call as that uid or as root")};
+}
+
+}  // namespace
+
+std::optional<Fault> refuse(const Request& request) {
+  if (!uid_may(request)) return denied(request);
+  if (request.act == Act::see) return std::nullopt;
+  switch (request.position) {
+    case Position::outside:
+      return std::nullopt;
+    case Position::inside_other:
+      return Fault{
+          FaultKind::not_owner,
+          fmt::format("cannot {} run {} from inside another run: a process in a run may act "
+                      "on nothing outside it",
+                      verb(request.act), request.run)};
+    case Position::inside_this:
+      if (request.act != Act::end) return std::nullopt;
+      return Fault{FaultKind::would_kill_caller,
+                   fmt::format("ending run {} would kill the caller, which is inside it; exit "
+                               "instead, or end it from outside",
+                               request.run)};
+    case Position::unknown:
+      break;
+  }
+  return Fault{FaultKind::access_denied,
+               fmt::format("cannot {} run {}: the caller's process is gone or cannot be read, so "
+                           "whether it is inside a run is unknown; call again",
+                           verb(request.act), request.run)};
+}
+
+}  // namespace corral::dbus
