@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "cgroup/group.h"
 
 namespace corral::cgroup {
 
@@ -15,7 +17,9 @@ struct Mount {
   std::string path;
   std::string root;
 };
-std::optional<Mount> parse_mountinfo(std::string_view text);
+// With `id`, the mount of that id (statx(2), stx_mnt_id) if it is a cgroup2 one.
+std::optional<Mount> parse_mountinfo(std::string_view text,
+                                     std::optional<uint64_t> id = std::nullopt);
 // Fails with ENODEV and the remedy where there is none.
 Result<Mount> find_mount();
 
@@ -24,5 +28,9 @@ Result<Mount> find_mount();
 // where the kernel shows no v2 line.
 Result<std::string> path_of(int pid);
 std::optional<std::string> parse_proc_cgroup(std::string_view text);
+
+// The path of a group as path_of() gives it for its processes (both are relative to the caller's
+// cgroup namespace). ENOENT where the group is gone, ENODEV where its mount is not ours to see.
+Result<std::string> path_of(const Group& group);
 
 }  // namespace corral::cgroup
