@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/result.h"
 #include "cgroup/group.h"
@@ -16,6 +17,13 @@ struct Usage {
   std::optional<uint64_t> pids_peak;    // pids.peak (Linux 6.1)
   std::optional<uint64_t> io_read_bytes, io_write_bytes;  // io.stat, summed over devices
 };
+// The bytes of io.stat, summed over devices; no line means that none was used. nullopt where a
+// figure is no number.
+struct IoBytes {
+  uint64_t read = 0, write = 0;
+};
+std::optional<IoBytes> parse_io_stat(std::string_view text);
+
 // Never fails: what cannot be read is absent.
 Usage read_usage(const Group& group);
 
