@@ -35,7 +35,7 @@ class Janitor {
     std::string error;  // "" unless the last try failed otherwise
   };
 
-  Janitor();
+  explicit Janitor(std::chrono::milliseconds bound = kRemovalBound);
   // Finishes what is queued (each within its bound), then joins.
   ~Janitor();
   Janitor(const Janitor&) = delete;
@@ -52,9 +52,14 @@ class Janitor {
     UniqueFd parent;
     std::string name;
     uint64_t id = 0;
+    std::chrono::milliseconds pause{0};  // before the next try
     std::chrono::steady_clock::time_point deadline, next_try;
   };
   void work();
+  std::optional<Job> next_job();
+  void finish(const Job& job, const Result<Removed>& removed);
+
+  const std::chrono::milliseconds bound_;
 
   UniqueFd wake_;
   std::mutex mutex_;
