@@ -32,7 +32,9 @@ Result<UniqueFd> open_at(int dir, const std::string& path, int flags, mode_t mod
 
 Result<UniqueFd> make_dir_at(int dir, const std::string& path, mode_t mode) {
   if (mkdirat(dir, path.c_str(), mode) < 0) return failed(errno, fmt::format("mkdir {}", path));
-  return open_at(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  auto fd = open_at(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd) (void)unlinkat(dir, path.c_str(), AT_REMOVEDIR);  // the error of open came first
+  return fd;
 }
 
 Result<std::string> read_at(int dir, const std::string& path, size_t limit) {

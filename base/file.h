@@ -16,7 +16,8 @@ namespace corral::base {
 // openat(2) with O_CLOEXEC added.
 Result<UniqueFd> open_at(int dir, const std::string& path, int flags, mode_t mode = 0600);
 
-// mkdirat(2), then the new directory opened. EEXIST is an error like any other.
+// mkdirat(2), then the new directory opened. EEXIST is an error like any other. A directory that
+// cannot be opened (EMFILE) is removed again.
 Result<UniqueFd> make_dir_at(int dir, const std::string& path, mode_t mode = 0755);
 
 // The whole file, however long read(2) takes. Fails with EFBIG past `limit` bytes.

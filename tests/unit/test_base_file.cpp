@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,20 @@ using testing::HasSubstr;
 bool is_close_on_exec(int fd) {
   return (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
 }
+
+// No file descriptor can be made while it lives, by anyone in this process.
+class NoMoreFds {
+ public:
+  NoMoreFds() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFds() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 class File : public testing::Test {
  protected:
@@ -45,6 +60,16 @@ TEST_F(File, MakesADirectoryOnceOnly) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, EEXIST);
   EXPECT_THAT(again.error().message, HasSubstr("mkdir sub"));
+}
+
+TEST_F(File, LeavesNoDirectoryBehindThatItCouldNotOpen) {
+  auto made = [&] {
+    NoMoreFds guard;
+    return make_dir_at(dir_.get(), "sub");
+  }();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, EMFILE);
+  EXPECT_EQ(scratch_.entries(), 0U);
 }
 
 TEST_F(File, ReadsAWholeFileOfAnyLength) {
