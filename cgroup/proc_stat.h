@@ -21,7 +21,12 @@ struct ProcStat {
 };
 // nullopt for anything but a whole line: comm is taken up to the last ')'.
 std::optional<ProcStat> parse_stat(std::string_view text);
-// nullopt where there is no such process.
+// nullopt where there is no such process. A thread id will do: its own pid and start time, the
+// times of its whole process.
 std::optional<ProcStat> read_stat(pid_t pid);
+
+// The thread through which /proc shows a process's files and memory: the group leader, or where
+// that has exited, one that lives on. nullopt where none does: it is a zombie, or gone.
+std::optional<pid_t> living_thread(const ProcStat& process);
 
 }  // namespace corral::cgroup

@@ -28,26 +28,32 @@ Result<std::vector<Member>> members(const Group& group);
 // How many members() would find.
 Result<uint64_t> count(const Group& group);
 
-// The cheap half of a look at a process (/proc/PID/stat, /proc/PID/fd): identity, parentage,
-// memory, times, listening sockets. nullopt-like: a process that went meanwhile is left out, so the
-// result may be shorter. `control_group` of each is `group_path` joined with the member's group.
-// Comm is escaped. detached is judged against `driver` (session, group, and whether the parent is
-// the supervisor or pid 1).
+// What a run was started with, to judge by it how its processes detached themselves. 0: unknown,
+// and then nothing is said by it: where all is unknown, everything is `no`.
 struct Lineage {
   pid_t driver = 0;      // 0: unknown
   pid_t driver_sid = 0;  // session and process group that the driver was started with
   pid_t driver_pgid = 0;
   pid_t supervisor = 0;
 };
+
+// The cheap half of a look at processes (/proc/PID/stat, /proc/PID/fd): identity, parentage,
+// memory, times, listening sockets. One that went meanwhile is left out, so the result may be
+// shorter. `control_group` of each is `group_path` joined with the member's group. Orphaned is what
+// the supervisor or pid 1 is the parent of, the driver excepted.
 std::vector<run::Process> look(std::span<const Member> members, const std::string& group_path,
                                const Lineage& lineage);
 
-// The dear half, for those that are shown: exe, argv (escaped, cut at run::kArgvBytes), uid. Does
-// nothing to one that went or whose number now names another (its start time is checked before and
-// after).
+inline constexpr size_t kArgvCount = 512;
+
+// The dear half, for those that are shown: exe, argv, the effective uid. Exe and argv are escaped,
+// then each is cut at run::kArgvBytes; argv at kArgvCount strings too. Reads no more of a command
+// line than that. Does nothing to one that went or whose number now names another (its start time
+// is checked before and after).
 void describe(run::Process& process);
 
-// Reads state and wchan of a process that does not die; leaves them as they are where it went.
+// Reads state and wchan of a process that does not die, of a thread that lives on where its group
+// leader has exited. Leaves them as they are where it went.
 void describe_wait(run::Process& process);
 
 }  // namespace corral::cgroup

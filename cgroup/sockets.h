@@ -23,14 +23,23 @@ void parse_unix(std::string_view text, SocketNames& names);
 
 // Finds what processes listen on. Keeps the tables of each network namespace it has met, so that
 // ten thousand processes cost one read of them; make one for each snapshot.
+//
+// What a process opens cannot make a snapshot long: of each its first kFdsOfOne fds are looked at,
+// kFdsOfAll together, then no more is found.
 class Sockets {
  public:
-  // Sorted, each once; empty where /proc does not let us look.
+  static constexpr size_t kShownBytes = 4096;  // of one process's names together
+  static constexpr size_t kFdsOfOne = 16'384;
+  static constexpr size_t kFdsOfAll = 262'144;
+
+  // Sorted, each once, cut at kShownBytes; empty where /proc does not let us look. By a thread's id
+  // where the group leader has exited (living_thread()).
   std::vector<std::string> listening(pid_t pid);
 
  private:
   const SocketNames& names_of(pid_t pid);
   std::map<uint64_t, SocketNames> by_namespace_;  // by the inode of /proc/PID/ns/net
+  size_t fds_left_ = kFdsOfAll;
 };
 
 }  // namespace corral::cgroup
