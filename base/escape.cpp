@@ -12,8 +12,14 @@ struct Sequence {
   uint32_t point = 0;
 };
 
+// U+FDD0 to U+FDEF and the last two of each plane. The D-Bus specification lets them pass, sd-bus
+// does not (EINVAL on writing, EBADMSG on reading).
+bool is_noncharacter(uint32_t point) {
+  return (point >= 0xfdd0 && point <= 0xfdef) || (point & 0xfffe) == 0xfffe;
+}
+
 // The UTF-8 sequence at the start of `text` (RFC 3629: no overlong form, no surrogate, at most
-// U+10FFFF).
+// U+10FFFF), and no noncharacter.
 Sequence first_sequence(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead};
@@ -28,6 +34,7 @@ Sequence first_sequence(std::string_view text) {
   constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   if (point < kSmallest[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
     return {};
+  if (is_noncharacter(point)) return {};
   return {length, point};
 }
 

@@ -65,6 +65,16 @@ TEST(Escape, WritesSurrogatesAndWhatLiesBeyondUnicode) {
   EXPECT_EQ(escape("\xf5\xff"), "\\xf5\\xff");
 }
 
+// sd-bus refuses them in a string (EINVAL), though Unicode lets programs exchange them: one such
+// process name would cost the whole reply.
+TEST(Escape, WritesNoncharactersBecauseTheBusRefusesThem) {
+  EXPECT_EQ(escape("\xef\xbf\xbe"), "\\xef\\xbf\\xbe");           // U+FFFE
+  EXPECT_EQ(escape("\xef\xb7\x90"), "\\xef\\xb7\\x90");           // U+FDD0
+  EXPECT_EQ(escape("\xef\xb7\xb0"), "\xef\xb7\xb0");              // U+FDF0 is a letter
+  EXPECT_EQ(escape("\xf0\x9f\xbf\xbf"), "\\xf0\\x9f\\xbf\\xbf");  // U+1FFFF
+  EXPECT_EQ(escape("\xf4\x8f\xbf\xbe"), "\\xf4\\x8f\\xbf\\xbe");  // U+10FFFE
+}
+
 TEST(Escape, WritesCutSequencesByteByByteAndGoesOn) {
   EXPECT_EQ(escape("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(escape("\xe2\x82"
@@ -93,6 +103,7 @@ TEST(IsUtf8, RefusesNulAndWhatIsNotValid) {
   EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
   EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));
   EXPECT_FALSE(is_utf8("caf\xe9"));
+  EXPECT_FALSE(is_utf8("\xef\xbf\xbf"));  // a noncharacter: sd-bus refuses it
   EXPECT_FALSE(is_utf8("\xe2\x82"));
 }
 
