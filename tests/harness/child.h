@@ -12,11 +12,11 @@
 namespace corral::harness {
 
 struct Command {
-  std::vector<std::string> argv;         // the first is looked up in PATH
-  std::vector<std::string> environment;  // NAME=value on top of the test's own
-  std::string log;                       // takes both outputs, appended; "": the test's own
-  int group = -1;                        // a cgroup directory to execute in; borrowed
-  int inherit = -1;                      // an fd that stays open under the same number; borrowed
+  std::vector<std::string> argv = {};         // the first is looked up in PATH
+  std::vector<std::string> environment = {};  // NAME=value on top of the test's own
+  std::string log = {};                       // takes both outputs, appended; "": the test's own
+  int group = -1;                             // a cgroup directory to execute in; borrowed
+  int inherit = -1;  // an fd that stays open under the same number; borrowed
 };
 
 // A child process of the test: killed and reaped at the end, if not before.

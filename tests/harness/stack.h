@@ -24,9 +24,9 @@ std::string corral_init_path();
 struct StackOptions {
   // Go in front of the command line. The wrapper must become the program in the same process:
   // {"strace", "-D", "-f", "-o", file, "-e", "inject=…"} does.
-  std::vector<std::string> corrald_wrapper, spawner_wrapper;
-  std::vector<std::string> corrald_arguments;                         // added at the end
-  std::vector<std::string> corrald_environment, spawner_environment;  // NAME=value
+  std::vector<std::string> corrald_wrapper = {}, spawner_wrapper = {};
+  std::vector<std::string> corrald_arguments = {};                              // added at the end
+  std::vector<std::string> corrald_environment = {}, spawner_environment = {};  // NAME=value
   bool start = true;  // bus, spawner and corrald, before the constructor returns
 };
 
