@@ -36,6 +36,8 @@ struct Record {
   uint64_t cgroup_id = 0;  // inode of the directory: a path may come again, this does not
   base::Moment start;
   Containment containment = Containment::cooperative;
+
+  friend bool operator==(const Record&, const Record&) = default;
 };
 std::string to_json(const Record& record);
 // Fails on what is torn, of another version, or not ours; the message says which.
@@ -45,11 +47,15 @@ Result<Record> parse_record(std::string_view json);
 struct ProcessName {
   uint32_t pid = 0;
   uint64_t start_time = 0;
+
+  friend bool operator==(const ProcessName&, const ProcessName&) = default;
 };
 // {"driver":{"pid":…,"start":…},"supervisor":{"pid":…,"start":…}}: written before the driver is let
 // go.
 struct Members {
   ProcessName driver, supervisor;
+
+  friend bool operator==(const Members&, const Members&) = default;
 };
 Result<Members> parse_members(std::string_view json);
 
@@ -59,6 +65,8 @@ struct Exit {
   DriverExit exit = DriverExit::unknown;
   int32_t status = 0;
   base::Moment when;
+
+  friend bool operator==(const Exit&, const Exit&) = default;
 };
 Result<Exit> parse_exit(std::string_view json);
 
@@ -70,6 +78,8 @@ struct Ending {
   base::Moment began;         // of the end
   uint64_t kill_at_usec = 0;  // CLOCK_MONOTONIC; 0: grace has not begun
   uint64_t terminated = 0;
+
+  friend bool operator==(const Ending&, const Ending&) = default;
 };
 std::string to_json(const Ending& ending);
 Result<Ending> parse_ending(std::string_view json);
@@ -85,6 +95,8 @@ struct Stub {
   std::string boot_id;
   uint64_t cgroup_id = 0;
   base::Moment start;
+
+  friend bool operator==(const Stub&, const Stub&) = default;
 };
 std::string to_json(const Stub& stub);
 Result<Stub> parse_stub(std::string_view json);
