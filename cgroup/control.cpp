@@ -31,18 +31,40 @@ Error about(const Group& group, const Error& error) {
   return {fmt::format("{}: {}", group.name(), error.message), error.code};
 }
 
+bool is_at_or_below(const std::string& path, const std::string& top) {
+  // What lies outside of our cgroup namespace is shown as "/../x".
+  if (top == "/") return path != "/.." && !path.starts_with("/../");
+  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+}
+
+// Signals the process if its cgroup is `top` or lies below. Since it was listed, the number may
+// have come to mean another process, or its process may have been moved away. The pidfd is opened
+// first, and after the look into /proc it must not have exited: until then the number was its own,
+// so what /proc said was said of it. Paths will do for the comparison: a cgroup cannot be renamed,
+// and the top's own path was read from its fd.
+Result<bool> signal_below(const std::string& top, pid_t pid, int number) {
+  const auto process = Pidfd::open(pid);
+  if (!process) return process.error();
+  const auto path = path_of(pid);
+  if (!path) return path.error();
+  if (!is_at_or_below(*path, top) || process->exited()) return false;
+  const auto sent = process->signal(number);
+  if (!sent) return sent.error();
+  return true;
+}
+
 // Sends one signal to each process of a tree. One that cannot be signalled does not shield the
 // others: the first such error is kept.
 class Signaller {
  public:
-  Signaller(std::string path, int number, pid_t except)
-      : path_(std::move(path)), number_(number), except_(except) {}
+  Signaller(std::string top, int number, pid_t except)
+      : top_(std::move(top)), number_(number), except_(except) {}
 
   // Returns how many processes it signalled that no pass before had.
-  unsigned pass(const Group& top) {
+  unsigned pass(const Group& group) {
     unsigned fresh = 0;
-    const auto walked = each_group(top, [&](const Group& group, const std::string&) {
-      const auto pids = pids_of(group);
+    const auto walked = each_group(group, [&](const Group& sub, const std::string&) {
+      const auto pids = pids_of(sub);
       if (!pids) keep(pids.error());
       for (const pid_t pid : pids.value_or(std::vector<pid_t>{}))
         if (pid != except_ && signal(pid) && signalled_.insert(pid).second) ++fresh;
@@ -58,31 +80,16 @@ class Signaller {
   }
 
  private:
-  // The number may have come to mean another process since it was listed, or its process may have
-  // been moved away. The pidfd is opened first, and after the look into /proc it must not have
-  // exited: until then the number was its own, so what /proc said was said of it. Paths suffice for
-  // the comparison: cgroups cannot be renamed, and the group's own is read from its fd.
   bool signal(pid_t pid) {
-    const auto process = Pidfd::open(pid);
-    if (!process) return keep(process.error());
-    const auto path = path_of(pid);
-    if (!path) return keep(path.error());
-    if (!is_inside(*path) || process->exited()) return false;
-    const auto sent = process->signal(number_);
-    return sent ? true : keep(sent.error());
+    const auto sent = signal_below(top_, pid, number_);
+    if (!sent) keep(sent.error());
+    return sent.value_or(false);
   }
-
-  bool is_inside(const std::string& path) const {
-    if (path_ == "/") return true;
-    return path.starts_with(path_) && (path.size() == path_.size() || path[path_.size()] == '/');
-  }
-
-  bool keep(const Error& error) {
+  void keep(const Error& error) {
     if (error.code != ESRCH && !error_) error_ = error;  // ESRCH: went meanwhile
-    return false;
   }
 
-  std::string path_;
+  std::string top_;
   int number_;
   pid_t except_;
   std::set<pid_t> signalled_;
@@ -91,7 +98,7 @@ class Signaller {
 
 Result<unsigned> signal_tree(const Group& group, int number, pid_t except, int passes) {
   auto path = path_of(group);
-  if (!path && cgroup::is_gone(path.error()) && is_gone(group)) return 0U;
+  if (!path && is_gone(group)) return 0U;
   if (!path) return path.error();
   Signaller signaller(std::move(*path), number, except);
   while (passes-- > 0 && signaller.pass(group) > 0) {
@@ -156,6 +163,15 @@ Result<unsigned> kill_by_walk(const Group& group) {
 
 Result<unsigned> signal_all(const Group& group, int number, pid_t except) {
   return signal_tree(group, number, except, 1);
+}
+
+Result<bool> signal_member(const Group& group, pid_t pid, int number) {
+  const auto path = path_of(group);
+  if (!path && is_gone(group)) return false;
+  if (!path) return path.error();
+  const auto sent = signal_below(*path, pid, number);
+  if (!sent && sent.error().code == ESRCH) return false;
+  return sent;
 }
 
 Result<void> set_frozen(const Group& group, bool frozen) {

@@ -25,6 +25,10 @@ Result<unsigned> kill_by_walk(const Group& group);
 // meanwhile does not count.
 Result<unsigned> signal_all(const Group& group, int number, pid_t except = 0);
 
+// A signal by pidfd to one process if it lives in the group or below it; false where it does not,
+// or is gone.
+Result<bool> signal_member(const Group& group, pid_t pid, int number);
+
 // Writes cgroup.freeze; the kernel gets there when events().frozen says so, or never (a task in D
 // state). Gone: success.
 Result<void> set_frozen(const Group& group, bool frozen);

@@ -123,6 +123,11 @@ Result<std::string> path_of(const Group& group) {
   const auto mount = parse_mountinfo(*text, *id);
   const auto rest = mount ? below(*seen, mount->path) : std::nullopt;
   if (!rest) return failed(ENODEV, fmt::format("find the cgroup2 mount of {}", *seen));
+  // A mount from outside of our cgroup namespace: the way from its root to ours is not told.
+  if (mount->root == "/.." || mount->root.starts_with("/../"))
+    return failed(ENODEV, fmt::format("find the path of {} in this cgroup namespace (mount cgroup2 "
+                                      "inside it)",
+                                      *seen));
   if (mount->root == "/") return rest->empty() ? "/" : *rest;
   return mount->root + *rest;
 }

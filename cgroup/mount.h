@@ -30,7 +30,8 @@ Result<std::string> path_of(int pid);
 std::optional<std::string> parse_proc_cgroup(std::string_view text);
 
 // The path of a group as path_of() gives it for its processes (both are relative to the caller's
-// cgroup namespace). ENOENT where the group is gone, ENODEV where its mount is not ours to see.
+// cgroup namespace). ENOENT where the group is gone, ENODEV where its mount is not ours to see or
+// was made outside of that namespace.
 Result<std::string> path_of(const Group& group);
 
 }  // namespace corral::cgroup
