@@ -1,0 +1,160 @@
+#include <vector>
+
+#include "base/file.h"
+#include "cgroup_test.h"
+
+namespace corral::cgroup {
+namespace {
+
+using std::chrono::milliseconds;
+using RemoveTest = CgroupTest;
+using JanitorTest = CgroupTest;
+
+bool is_there(const Group& parent, const char* name) {
+  return faccessat(parent.fd(), name, F_OK, 0) == 0;
+}
+
+// The outcomes of `count` removals, as they come.
+std::vector<Janitor::Outcome> outcomes(Janitor& janitor, size_t count) {
+  std::vector<Janitor::Outcome> all;
+  while (all.size() < count) {
+    pollfd ready{.fd = janitor.fd(), .events = POLLIN, .revents = 0};
+    if (poll(&ready, 1, milliseconds(kDeadline).count()) != 1) break;
+    for (auto& outcome : janitor.take()) all.push_back(std::move(outcome));
+  }
+  return all;
+}
+
+UniqueFd handle(const Group& group) {
+  return must(base::open_at(group.fd(), ".", O_RDONLY | O_DIRECTORY));
+}
+
+TEST_F(RemoveTest, AnEmptyTreeGoesWhateverItsDepthAndWidth) {
+  const uint64_t id = [this] {
+    make_chain(200);
+    const Group top = must(Group::open(group().fd(), "d"));
+    for (const char* name : {"a", "b", "c"}) must(Group::create(top.fd(), name));
+    return top.id();
+  }();
+  EXPECT_EQ(must(remove_tree(group().fd(), "d", id)), Removed::yes);
+  EXPECT_FALSE(is_there(group(), "d"));
+  EXPECT_EQ(must(remove_tree(group().fd(), "d", id)), Removed::gone);
+}
+
+TEST_F(RemoveTest, WhatLivesKeepsItsGroupAndThoseAbove) {
+  const Group a = make("a");
+  const Group lived = must(Group::create(a.fd(), "lived"));
+  const Group empty = must(Group::create(a.fd(), "z"));
+  Child child(lived, linger);
+  EXPECT_EQ(must(remove_tree(group().fd(), "a", a.id())), Removed::busy);
+  EXPECT_TRUE(is_there(a, "lived"));
+  EXPECT_FALSE(is_there(a, "z"));
+  EXPECT_FALSE(child.pidfd().exited());
+}
+
+TEST_F(RemoveTest, ARecreatedDirectoryIsNotTouched) {
+  const uint64_t old = make("a").id();
+  ASSERT_EQ(unlinkat(group().fd(), "a", AT_REMOVEDIR), 0);
+  const Group fresh = make("a");
+  const Group inner = must(Group::create(fresh.fd(), "inner"));
+  EXPECT_EQ(must(remove_tree(group().fd(), "a", old)), Removed::gone);
+  EXPECT_TRUE(is_there(fresh, "inner"));
+}
+
+TEST_F(RemoveTest, WhatIsNoCgroupIsAnError) {
+  EXPECT_FALSE(remove_tree(AT_FDCWD, "/proc", 1));
+}
+
+TEST_F(JanitorTest, TreesGoOneAfterTheOther) {
+  Janitor janitor;
+  make_chain(50);
+  const Group deep = must(Group::open(group().fd(), "d")), flat = make("flat");
+  janitor.remove(handle(group()), "d", deep.id());
+  janitor.remove(handle(group()), "flat", flat.id());
+  const auto all = outcomes(janitor, 2);
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& outcome : all) {
+    EXPECT_EQ(outcome.removed, Removed::yes) << outcome.name;
+    EXPECT_EQ(outcome.error, "");
+  }
+  EXPECT_THAT(must(group().children()), testing::IsEmpty());
+  EXPECT_THAT(janitor.take(), testing::IsEmpty());
+}
+
+TEST_F(JanitorTest, ABusyTreeIsGivenUpAfterTheBoundAndKeepsNobodyWaiting) {
+  const Group busy = make("busy"), empty = make("empty");
+  Child child(busy, linger);
+  const auto begun = std::chrono::steady_clock::now();
+  Janitor janitor(milliseconds(300));
+  janitor.remove(handle(group()), "busy", busy.id());
+  janitor.remove(handle(group()), "empty", empty.id());
+  const auto all = outcomes(janitor, 2);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].name, "empty");
+  EXPECT_EQ(all[1].name, "busy");
+  EXPECT_EQ(all[1].removed, Removed::busy);
+  EXPECT_EQ(all[1].error, "");
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, milliseconds(300));
+  EXPECT_TRUE(is_there(group(), "busy"));
+}
+
+TEST_F(JanitorTest, ATreeThatIsBusyForAMomentGoesOnceItIsEmpty) {
+  const Group a = make("a");
+  Child child(a, linger);
+  Janitor janitor;
+  janitor.remove(handle(group()), "a", a.id());
+  must(child.pidfd().signal(SIGKILL));
+  const auto all = outcomes(janitor, 1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].removed, Removed::yes);
+}
+
+TEST_F(JanitorTest, ADirectoryThatTookTheNameIsLeftAlone) {
+  const uint64_t old = make("a").id();
+  ASSERT_EQ(unlinkat(group().fd(), "a", AT_REMOVEDIR), 0);
+  const Group fresh = make("a");
+  Janitor janitor;
+  janitor.remove(handle(group()), "a", old);
+  const auto all = outcomes(janitor, 1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].removed, Removed::gone);
+  EXPECT_TRUE(is_there(group(), "a"));
+}
+
+TEST_F(JanitorTest, AnErrorIsTold) {
+  Janitor janitor(milliseconds(20));
+  janitor.remove(must(base::open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY)), "proc", 1);
+  const auto all = outcomes(janitor, 1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_THAT(all[0].error, testing::HasSubstr("proc"));
+}
+
+TEST_F(JanitorTest, WhatIsQueuedIsFinishedBeforeItGoes) {
+  {
+    Janitor janitor;
+    for (const char* name : {"a", "b", "c"}) {
+      const Group sub = make(name);
+      janitor.remove(handle(group()), name, sub.id());
+    }
+  }
+  EXPECT_THAT(must(group().children()), testing::IsEmpty());
+}
+
+TEST_F(JanitorTest, ItTakesNoSignal) {
+  // Blocked in the test's thread, a signal to the process stays pending unless another thread has
+  // it.
+  sigset_t usr1{}, before{}, pending{};
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  Janitor janitor;
+  pthread_sigmask(SIG_BLOCK, &usr1, &before);
+  ::kill(getpid(), SIGUSR1);
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGUSR1), 1);
+  const timespec none{};
+  EXPECT_EQ(sigtimedwait(&usr1, nullptr, &none), SIGUSR1);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace corral::cgroup
