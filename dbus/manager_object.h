@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sdbus-c++/AdaptorInterfaces.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/callback.h"
+#include "dbus/callers.h"
+#include "dbus/calls.h"
+#include "dbus/manager_adaptor.h"
+#include "dbus/open_call.h"
+
+namespace corral::dbus {
+
+// The object at kManagerPath: each method reads its arguments, learns who calls, asks Calls and
+// writes what it answers. The generated results are left unused: replies are written straight into
+// the message (wire.h).
+class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Manager_adaptor> {
+ public:
+  ManagerObject(sdbus::IConnection& connection, OpenCalls& open_calls, Callers& callers,
+                Calls& calls);
+  ~ManagerObject();
+
+  void emit_changed(const std::vector<std::string>& properties);
+
+ private:
+  using Variants = std::map<std::string, sdbus::Variant>;
+
+  // Whether a call is answered even where the bus daemon does not say who calls.
+  enum class Needs { nothing, identity };
+  using Body = base::Callback<void(OpenCall&, const Caller&)>;
+  // Runs `body` once the caller is known; never throws what sdbus-c++ cannot take.
+  void receive(const char* name, Needs needs, Body body);
+
+  void StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&& result, std::string id,
+                std::vector<std::string> argv, Variants options) override;
+  void EndRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
+  void WaitRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
+  void GetReport(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
+  void SignalRun(sdbus::Result<>&& result, std::string id, std::string whom, int32_t signal,
+                 Variants options) override;
+  void GetRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&& result,
+              std::string id) override;
+  void GetRunByPID(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&& result,
+                   uint32_t pid) override;
+  void ListRuns(sdbus::Result<std::vector<sdbus::Struct<std::string, std::string, sdbus::ObjectPath,
+                                                        std::string, Variants>>>&& result,
+                Variants filter) override;
+  void ListProcesses(sdbus::Result<std::vector<Variants>>&& result, Variants filter) override;
+  void ListLeaks(sdbus::Result<std::vector<Variants>>&& result, Variants filter) override;
+  void ForgetRun(sdbus::Result<>&& result, std::string id, Variants options) override;
+
+  std::string Version() override;
+  std::vector<std::string> Features() override;
+  std::string BootId() override;
+  uint32_t Runs() override;
+  uint32_t Leaks() override;
+
+  OpenCalls& open_calls_;
+  Callers& callers_;
+  Calls& calls_;
+};
+
+}  // namespace corral::dbus

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dbus/calls.h"
+#include "dbus/options.h"
+#include "run/fault.h"
+#include "run/spec.h"
+
+namespace corral::dbus {
+
+// Bounds of what a caller may ask for; docs/dbus-api.md names them.
+inline constexpr std::chrono::hours kLongestSettle{1};
+inline constexpr std::chrono::hours kLongestGrace{1};
+inline constexpr std::chrono::seconds kLongestEndGrace{20};  // bus callers give up after 25 s
+inline constexpr std::chrono::hours kLongestWait{1};
+inline constexpr size_t kReasonBytes = 256;
+inline constexpr size_t kPathBytes = 4095;  // PATH_MAX less the NUL
+inline constexpr uint64_t kRowsPerCall = 1000;
+
+// The arguments of each method, checked for form. A Fault says which one is wrong and how.
+
+run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
+                                     Dict options);
+
+struct EndRequest {
+  RunRef ref;
+  EndOptions options;
+};
+run::Answer<EndRequest> end_request(const std::string& id, Dict options);
+
+struct WaitRequest {
+  RunRef ref;
+  WaitOptions options;
+};
+run::Answer<WaitRequest> wait_request(const std::string& id, Dict options);
+
+struct SignalRequest {
+  RunRef ref;
+  Whom whom;
+  int signal;
+};
+run::Answer<SignalRequest> signal_request(const std::string& id, const std::string& whom,
+                                          int32_t signal, Dict options);
+
+// For a method that takes an id and no option but Invocation.
+run::Answer<RunRef> ref_request(const char* call, const std::string& id, Dict options);
+
+run::Answer<RunFilter> run_filter(Dict filter);
+run::Answer<ProcessFilter> process_filter(const char* call, Dict filter);
+
+// The id; an empty one where it breaks the rule, which `options` then refuses.
+std::optional<run::RunId> read_id(Options& options, const std::string& id);
+// Whether kill(2) would take it: 1 to 31 and the real-time signals that libc leaves to programs.
+bool is_signal(int64_t number);
+
+}  // namespace corral::dbus

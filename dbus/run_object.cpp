@@ -1,0 +1,146 @@
+#include "dbus/run_object.h"
+
+#include <fmt/format.h>
+#include <sdbus-c++/Error.h>
+
+#include "base/escape.h"
+#include "dbus/fit.h"
+#include "dbus/guard.h"
+#include "dbus/paths.h"
+#include "dbus/wire.h"
+
+namespace corral::dbus {
+namespace {
+
+// A last defence: one string that is not UTF-8 would fail every GetAll.
+std::string text(const std::string& raw) {
+  return base::is_utf8(raw) ? raw : base::escape(raw);
+}
+
+template <typename Enum>
+std::string text(Enum value) requires std::is_enum_v<Enum> {
+  return std::string(run::word(value));
+}
+
+}  // namespace
+
+RunObject::RunObject(sdbus::IConnection& connection, Calls& calls, const run::Status& status)
+    : AdaptorInterfaces(connection, run_path(status.report.id, status.report.invocation)),
+      calls_(calls),
+      status_(&status) {
+  registerAdaptor();
+}
+
+RunObject::~RunObject() {
+  unregisterAdaptor();
+}
+
+void RunObject::emit_changed(const std::vector<std::string>& properties) {
+  getObject().emitPropertiesChangedSignal(INTERFACE_NAME, properties);
+}
+
+const run::Status& RunObject::status() const {
+  if (status_ != nullptr) return *status_;
+  throw sdbus::Error("org.freedesktop.DBus.Error.UnknownObject",
+                     fmt::format("{}: the run was forgotten", getObjectPath()));
+}
+
+std::string RunObject::Id() {
+  return text(status().report.id);
+}
+std::string RunObject::Invocation() {
+  return text(status().report.invocation);
+}
+std::string RunObject::Owner() {
+  return text(status().report.owner);
+}
+uint32_t RunObject::OwnerUID() {
+  return status().report.owner_uid;
+}
+std::string RunObject::Description() {
+  return text(status().description);
+}
+std::map<std::string, std::string> RunObject::Labels() {
+  return status().labels;
+}
+std::string RunObject::State() {
+  return text(status().report.state);
+}
+std::string RunObject::Result() {
+  return text(status().report.result);
+}
+std::string RunObject::EndReason() {
+  return text(status().report.end_reason);
+}
+std::string RunObject::EndMessage() {
+  return text(status().report.end_message);
+}
+std::string RunObject::EndedBy() {
+  return text(status().report.ended_by);
+}
+std::string RunObject::Placement() {
+  (void)status();
+  return kPlacement;
+}
+std::string RunObject::ControlGroup() {
+  return text(status().control_group);
+}
+uint64_t RunObject::ControlGroupId() {
+  return status().control_group_id;
+}
+std::string RunObject::Containment() {
+  return text(status().report.containment);
+}
+uint32_t RunObject::DriverPID() {
+  return status().driver_pid;
+}
+std::string RunObject::DriverExit() {
+  return text(status().report.driver_exit);
+}
+int32_t RunObject::DriverStatus() {
+  return status().report.driver_status;
+}
+uint32_t RunObject::Descendants() {
+  return guarded("Descendants", [this] {
+    const auto invocation = run::Invocation::parse(status().report.invocation);
+    return invocation ? calls_.descendants(*invocation) : 0;
+  });
+}
+bool RunObject::Frozen() {
+  return status().frozen;
+}
+uint32_t RunObject::Leaks() {
+  return count32(status().report.leaks_found);
+}
+uint32_t RunObject::Stuck() {
+  return count32(status().report.stuck);
+}
+uint64_t RunObject::StartTimestamp() {
+  return status().report.start.realtime_usec;
+}
+uint64_t RunObject::StartTimestampMonotonic() {
+  return status().report.start.monotonic_usec;
+}
+uint64_t RunObject::DriverExitTimestamp() {
+  return status().report.driver_exited.realtime_usec;
+}
+uint64_t RunObject::DriverExitTimestampMonotonic() {
+  return status().report.driver_exited.monotonic_usec;
+}
+uint64_t RunObject::EndTimestamp() {
+  return status().report.end.realtime_usec;
+}
+uint64_t RunObject::EndTimestampMonotonic() {
+  return status().report.end.monotonic_usec;
+}
+std::string RunObject::OnDriverExit() {
+  return text(status().policy.on_driver_exit);
+}
+uint64_t RunObject::SettleUSec() {
+  return static_cast<uint64_t>(status().policy.settle.count());
+}
+uint64_t RunObject::GraceUSec() {
+  return static_cast<uint64_t>(status().policy.grace.count());
+}
+
+}  // namespace corral::dbus

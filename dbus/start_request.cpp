@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "dbus/requests.h"
+#include "run/words.h"
+
+namespace corral::dbus {
+namespace {
+
+using run::FaultKind;
+using run::Stream;
+
+constexpr size_t kWordBytes = 64;
+
+std::map<std::string, std::string> read_labels(Options& options) {
+  auto labels = options.dictionary("Labels");
+  if (!labels) return {};
+  if (labels->size() > run::kLabels) {
+    options.refuse(FaultKind::limit_exceeded, fmt::format("Labels has {} entries, at most {} are "
+                                                          "allowed",
+                                                          labels->size(), run::kLabels));
+  }
+  for (const auto& [key, value] : *labels) {
+    if (key.empty() || key.find('=') != std::string::npos) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("Labels: key {} is empty or holds a =", quoted(key)));
+    }
+    if (key.size() > run::kLabelKeyBytes || value.size() > run::kLabelValueBytes) {
+      options.refuse(FaultKind::limit_exceeded,
+                     fmt::format("Labels: {} has {} bytes and its value {}, at most {} and {} are "
+                                 "allowed",
+                                 quoted(key), key.size(), value.size(), run::kLabelKeyBytes,
+                                 run::kLabelValueBytes));
+    }
+  }
+  return std::move(*labels);
+}
+
+std::string read_working_directory(Options& options) {
+  auto path = options.text("WorkingDirectory", kPathBytes);
+  if (!path) return "/";
+  if (!path->starts_with('/')) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("WorkingDirectory {} is not absolute", quoted(*path)));
+  }
+  return std::move(*path);
+}
+
+std::vector<std::string> read_environment(Options& options) {
+  auto entries = options.texts("Environment");
+  if (!entries) return {};
+  for (const auto& entry : *entries) {
+    const size_t equals = entry.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("Environment: {} is not NAME=value", quoted(entry)));
+    }
+  }
+  return std::move(*entries);
+}
+
+enum class Direction { in, out };
+
+void parse_stream(Options& options, const char* key, Direction direction, const std::string& text,
+                  Stream& stream) {
+  if (text == "null") return;
+  if (text == "journal") {
+    options.refuse(
+        FaultKind::not_supported,
+        fmt::format("{} journal is not supported; use append:PATH, truncate:PATH or an fd", key));
+    return;
+  }
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  if (colon == std::string::npos || (kind != "append" && kind != "truncate")) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("{} is {}, expected null, {}or an fd", key, quoted(text),
+                               direction == Direction::out ? "append:PATH, truncate:PATH " : ""));
+    return;
+  }
+  stream.kind = kind == "append" ? Stream::Kind::append : Stream::Kind::truncate;
+  stream.path = text.substr(colon + 1);
+  if (direction == Direction::in) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("{} takes null or an fd, {}: is for output", key, kind));
+  } else if (!stream.path.starts_with('/')) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("{} path {} is not absolute", key, quoted(stream.path)));
+  } else if (stream.path.size() > kPathBytes) {
+    options.refuse(FaultKind::limit_exceeded, fmt::format("{} path has {} bytes, at most {} are "
+                                                          "allowed",
+                                                          key, stream.path.size(), kPathBytes));
+  }
+}
+
+Stream read_stream(Options& options, const char* key, Direction direction) {
+  Stream stream;
+  auto value = options.text_or_fd(key);
+  if (!value) return stream;
+  if (auto* fd = std::get_if<UniqueFd>(&*value)) {
+    stream.kind = Stream::Kind::fd;
+    stream.fd = std::move(*fd);
+  } else {
+    parse_stream(options, key, direction, std::get<std::string>(*value), stream);
+  }
+  return stream;
+}
+
+run::Policy read_policy(Options& options) {
+  run::Policy policy;
+  if (const auto text = options.text("OnDriverExit", kWordBytes)) {
+    if (*text == "freeze" || *text == "report") {
+      options.refuse(FaultKind::not_supported,
+                     fmt::format("OnDriverExit {} is not supported; use kill", *text));
+    } else if (const auto word = run::parse_word<run::OnDriverExit>(*text)) {
+      policy.on_driver_exit = *word;
+    } else {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("OnDriverExit is {}, expected kill", quoted(*text)));
+    }
+  }
+  policy.settle = options.duration("SettleUSec", kLongestSettle).value_or(policy.settle);
+  policy.grace = options.duration("GraceUSec", kLongestGrace).value_or(policy.grace);
+  if (const auto number = options.integer("TermSignal", INT32_MIN, INT32_MAX)) {
+    policy.term_signal = static_cast<int>(*number);
+    if (!is_signal(*number)) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("TermSignal is {}, expected 1 to 31 or {} to {}", *number,
+                                 SIGRTMIN, SIGRTMAX));
+    }
+  }
+  return policy;
+}
+
+void check_argv(Options& options, const std::vector<std::string>& argv) {
+  if (argv.empty()) {
+    options.refuse(FaultKind::invalid_args, "argv is empty");
+  } else if (argv.front().empty()) {
+    options.refuse(FaultKind::invalid_args, "argv[0] is empty");
+  }
+}
+
+}  // namespace
+
+run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
+                                     Dict dict) {
+  Options options("StartRun", std::move(dict));
+  auto run = read_id(options, id);
+  if (!run) return tl::unexpected(std::move(*options.finish()));
+  check_argv(options, argv);
+  run::Spec spec{
+      .id = std::move(*run),
+      .argv = std::move(argv),
+      .owner = options.text("Owner", run::kOwnerBytes).value_or(""),
+      .token = options.text("Token", run::kTokenBytes).value_or(""),
+      .description = options.text("Description", run::kDescriptionBytes).value_or(""),
+      .labels = read_labels(options),
+      .working_directory = read_working_directory(options),
+      .environment = read_environment(options),
+      .input = read_stream(options, "StandardInput", Direction::in),
+      .output = read_stream(options, "StandardOutput", Direction::out),
+      .error = read_stream(options, "StandardError", Direction::out),
+      .policy = read_policy(options),
+  };
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return spec;
+}
+
+}  // namespace corral::dbus

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <sdbus-c++/Message.h>
+
+#include <span>
+#include <string>
+
+#include "dbus/calls.h"
+#include "dbus/fit.h"
+#include "run/report.h"
+#include "run/status.h"
+
+namespace corral::dbus {
+
+// The domain's values as arguments of a message, written straight into it (an sdbus::Variant a
+// value would cost 4 us each). Strings that are not UTF-8 are escaped, absent values left out.
+
+// Where every run lies so far.
+inline constexpr const char* kPlacement = "group";
+
+void append_text(sdbus::Message& message, const std::string& text);
+void append_report(sdbus::Message& message, const run::Report& report);  // a{sv}
+void append_status(sdbus::Message& message, const run::Status& status);  // a{sv}
+void append_runs(sdbus::Message& message,
+                 std::span<const run::Status* const> runs);                   // a(ssosa{sv})
+void append_rows(sdbus::Message& message, std::span<const ProcessRow> rows);  // aa{sv}
+
+// What ListRuns says of a run beside its name and state.
+template <typename F>
+void each_summary(const run::Status& status, F&& f) {
+  const auto& report = status.report;
+  f("Owner", report.owner);
+  f("OwnerUID", report.owner_uid);
+  f("Description", status.description);
+  f("Labels", status.labels);
+  f("Result", report.result);
+  f("EndReason", report.end_reason);
+  f("DriverPID", status.driver_pid);
+  f("DriverExit", report.driver_exit);
+  f("DriverStatus", report.driver_status);
+  f("Leaks", count32(report.leaks_found));
+  f("Stuck", count32(report.stuck));
+  f("StartTimestamp", report.start.realtime_usec);
+  f("DriverExitTimestamp", report.driver_exited.realtime_usec);
+  f("EndTimestamp", report.end.realtime_usec);
+}
+
+}  // namespace corral::dbus
