@@ -1,7 +1,8 @@
-/* What corrald and the spawner say to each other. One connection (SOCK_SEQPACKET, unix(7)) is one request: the
- * client connects, sends one message with its fds (SCM_RIGHTS) and reads one reply. The spawner answers only
- * peers of its own uid or root (SO_PEERCRED). End of file instead of a reply: the process that was to answer died.
- * Host byte order: both ends run on one machine, from one build. */
+/* What corrald and the spawner say to each other. One connection (SOCK_SEQPACKET, unix(7)) is one
+ * request: the client connects, sends one message with its fds (SCM_RIGHTS) and reads one reply.
+ * The spawner answers only peers of its own uid or root (SO_PEERCRED). End of file instead of a
+ * reply: the process that was to answer died. Host byte order: both ends run on one machine, from
+ * one build. */
 #pragma once
 
 #include <stdint.h>
@@ -13,8 +14,8 @@ extern "C" {
 #define CORRAL_PROTOCOL 1u
 
 enum corral_kind {
-  CORRAL_START = 1, /* fds: spec (memfd), <run>, <run>/init, <run>/work, exit file, then one for each stream of
-                       kind CORRAL_STREAM_FD in the order stdin, stdout, stderr */
+  CORRAL_START = 1, /* fds: spec (memfd), <run>, <run>/init, <run>/work, exit file, then one for
+                       each stream of kind CORRAL_STREAM_FD in the order stdin, stdout, stderr */
   CORRAL_PROBE = 2, /* fds: a throw-away cgroup directory, empty, which the prober may kill */
 };
 
@@ -30,9 +31,9 @@ enum corral_stream {
   CORRAL_STREAM_FD = 3,
 };
 
-/* The spec: this header, then NUL-terminated strings, in this order: working directory, three stream paths ("" where
- * the kind has none), argc arguments, envc NAME=value. `bytes` is the length of all strings. stdin is opened for
- * reading, the others for writing. */
+/* The spec: this header, then NUL-terminated strings, in this order: working directory, three
+ * stream paths ("" where the kind has none), argc arguments, envc NAME=value. `bytes` is the length
+ * of all strings. stdin is opened for reading, the others for writing. */
 struct corral_spec {
   uint32_t protocol;
   uint32_t argc; /* at least 1 */
@@ -41,7 +42,9 @@ struct corral_spec {
   uint64_t bytes;
 };
 
-/* Where a start failed. Each is in the words of corral_step_name(). */
+/* Where a start failed. Each is in the words of corral_step_name(). ECANCELED at a clone step: the
+ * child was killed at its birth, born and moved. EBADMSG, EPROTONOSUPPORT, EFBIG and EPERM at the
+ * request step: the message, its protocol, the size of its spec, its sender. */
 enum corral_step {
   CORRAL_STEP_NONE = 0, /* it did not: the driver executed */
   CORRAL_STEP_REQUEST,
@@ -60,41 +63,62 @@ enum corral_step {
   CORRAL_STEP_EXEC,
 };
 
-static inline const char *corral_step_name(uint32_t step) {
+static inline const char* corral_step_name(uint32_t step) {
   switch (step) {
-    case CORRAL_STEP_NONE: return "executed";
-    case CORRAL_STEP_REQUEST: return "request";
-    case CORRAL_STEP_CLONE_SUPERVISOR: return "clone supervisor";
-    case CORRAL_STEP_MOVE_SUPERVISOR: return "move supervisor";
-    case CORRAL_STEP_PIPE: return "pipe";
-    case CORRAL_STEP_CLONE_DRIVER: return "clone driver";
-    case CORRAL_STEP_MOVE_DRIVER: return "move driver";
-    case CORRAL_STEP_RECORD_DRIVER: return "record driver";
-    case CORRAL_STEP_SESSION: return "new session";
-    case CORRAL_STEP_STDIN: return "open standard input";
-    case CORRAL_STEP_STDOUT: return "open standard output";
-    case CORRAL_STEP_STDERR: return "open standard error";
-    case CORRAL_STEP_WORKING_DIRECTORY: return "change directory";
-    case CORRAL_STEP_LIMITS: return "set limits";
-    case CORRAL_STEP_EXEC: return "exec";
-    default: return "unknown step";
+    case CORRAL_STEP_NONE:
+      return "executed";
+    case CORRAL_STEP_REQUEST:
+      return "request";
+    case CORRAL_STEP_CLONE_SUPERVISOR:
+      return "clone supervisor";
+    case CORRAL_STEP_MOVE_SUPERVISOR:
+      return "move supervisor";
+    case CORRAL_STEP_PIPE:
+      return "pipe";
+    case CORRAL_STEP_CLONE_DRIVER:
+      return "clone driver";
+    case CORRAL_STEP_MOVE_DRIVER:
+      return "move driver";
+    case CORRAL_STEP_RECORD_DRIVER:
+      return "record driver";
+    case CORRAL_STEP_SESSION:
+      return "new session";
+    case CORRAL_STEP_STDIN:
+      return "open standard input";
+    case CORRAL_STEP_STDOUT:
+      return "open standard output";
+    case CORRAL_STEP_STDERR:
+      return "open standard error";
+    case CORRAL_STEP_WORKING_DIRECTORY:
+      return "change directory";
+    case CORRAL_STEP_LIMITS:
+      return "set limits";
+    case CORRAL_STEP_EXEC:
+      return "exec";
+    default:
+      return "unknown step";
   }
 }
 
 enum corral_reply_flags {
-  CORRAL_SUPERVISOR_MOVED = 1u << 0, /* cloning into the cgroup was refused or killed at birth: forked and moved */
+  CORRAL_SUPERVISOR_MOVED =
+      1u << 0, /* cloning into the cgroup was refused or killed at birth: forked and moved */
   CORRAL_DRIVER_MOVED = 1u << 1,
-  CORRAL_BUG_DEAD_LEADER = 1u << 2,  /* probe: cgroup.kill spares a process whose group leader called pthread_exit */
-  CORRAL_BUG_KILLED_BIRTH = 1u << 3, /* probe: a child cloned into a cgroup that was once killed is SIGKILLed at birth */
+  CORRAL_BUG_DEAD_LEADER =
+      1u << 2, /* probe: cgroup.kill spares a process whose group leader called pthread_exit */
+  CORRAL_BUG_KILLED_BIRTH =
+      1u << 3, /* probe: a child cloned into a cgroup that was once killed is SIGKILLed at birth */
 };
 
-/* The reply to CORRAL_START comes when the driver has executed (step NONE; fds: pidfd of the supervisor, pidfd of the
- * driver), or names the step and errno; nothing of the run is left alive then. To CORRAL_PROBE: step, error, flags. */
+/* The reply to CORRAL_START comes when the driver has executed (step NONE; fds: pidfd of the
+ * supervisor, pidfd of the driver), or names the step and errno; nothing of the run is left alive
+ * then but the supervisor whose last act it is, so that rmdir waits for populated 0. To
+ * CORRAL_PROBE: step, error, flags. */
 struct corral_reply {
   uint32_t protocol;
-  uint32_t step;  /* enum corral_step */
-  int32_t error;  /* errno; 0 with CORRAL_STEP_NONE */
-  uint32_t flags; /* enum corral_reply_flags */
+  uint32_t step;              /* enum corral_step */
+  int32_t error;              /* errno; 0 with CORRAL_STEP_NONE */
+  uint32_t flags;             /* enum corral_reply_flags */
   int32_t supervisor, driver; /* pids, for records and messages */
 };
 
