@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+#include <sdbus-c++/Types.h>
+
+#include "dbus/requests.h"
+
+namespace corral::dbus {
+namespace {
+
+using run::FaultKind;
+using std::string;
+using testing::HasSubstr;
+using testing::Optional;
+using testing::Pair;
+
+const string kInvocation = "0123456789abcdef0123456789abcdef";
+
+TEST(DbusRequests, EndTakesItsOptions) {
+  const auto request = end_request("r", {{"Invocation", kInvocation},
+                                         {"GraceUSec", uint64_t{20'000'000}},
+                                         {"Reason", string("why")}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->ref.invocation->text(), kInvocation);
+  EXPECT_THAT(request->options.grace, Optional(std::chrono::seconds{20}));
+  EXPECT_EQ(request->options.reason, "why");
+}
+
+TEST(DbusRequests, EndWithoutOptionsLeavesTheGraceToTheRun) {
+  const auto request = end_request("r", {});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->options.grace, std::nullopt);
+  EXPECT_EQ(request->ref.invocation, std::nullopt);
+}
+
+TEST(DbusRequests, EndRefusesAGraceThatOutlastsTheCaller) {
+  const auto request = end_request("r", {{"GraceUSec", uint64_t{20'000'001}}});
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().kind, FaultKind::invalid_args);
+  EXPECT_THAT(request.error().message, HasSubstr("GraceUSec"));
+}
+
+TEST(DbusRequests, EndRefusesWhatIsNotBuilt) {
+  EXPECT_FALSE(end_request("r", {{"NoBlock", true}}));
+  EXPECT_FALSE(end_request("r", {{"AllowSelf", true}}));
+}
+
+TEST(DbusRequests, AnInvocationIsThirtyTwoHexDigits) {
+  for (const string& text : {string(""), string(32, 'G'), string(32, 'A'), string(31, 'a')}) {
+    EXPECT_FALSE(ref_request("GetReport", "r", {{"Invocation", text}})) << text;
+  }
+  EXPECT_FALSE(ref_request("GetReport", "r", {{"Invocation", string(33, 'a')}}));
+  EXPECT_TRUE(ref_request("GetReport", "r", {{"Invocation", kInvocation}}));
+}
+
+TEST(DbusRequests, WaitKnowsItsThreeWordsAndItsDefaults) {
+  const auto bare = wait_request("r", {});
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(bare->options.until, Until::settled);
+  EXPECT_EQ(bare->options.timeout, std::chrono::seconds{20});
+  EXPECT_EQ(wait_request("r", {{"Until", string("driver")}})->options.until, Until::driver);
+  EXPECT_EQ(wait_request("r", {{"Until", string("settled")}})->options.until, Until::settled);
+  EXPECT_EQ(wait_request("r", {{"Until", string("ended")}})->options.until, Until::ended);
+  EXPECT_FALSE(wait_request("r", {{"Until", string("then")}}));
+  EXPECT_FALSE(wait_request("r", {{"TimeoutUSec", uint64_t{3'600'000'001}}}));
+}
+
+TEST(DbusRequests, SignalTakesWhatKillTakes) {
+  EXPECT_EQ(signal_request("r", "all", 9, {})->whom, Whom::all);
+  EXPECT_EQ(signal_request("r", "driver", 64, {})->signal, 64);
+  for (const int bad : {-1, 0, 32, 33, 65})
+    EXPECT_FALSE(signal_request("r", "all", bad, {})) << bad;
+  const auto whom = signal_request("r", "some", 9, {});
+  ASSERT_FALSE(whom);
+  EXPECT_THAT(whom.error().message, HasSubstr("\"some\""));
+}
+
+TEST(DbusRequests, RunFilterTakesItsKeysAndNoOthers) {
+  const auto filter = run_filter(
+      {{"Owner", string("pi")}, {"State", string("running")}, {"Label", string("k=v=w")}});
+  ASSERT_TRUE(filter) << filter.error().message;
+  EXPECT_THAT(filter->owner, Optional(string("pi")));
+  EXPECT_THAT(filter->state, Optional(run::State::running));
+  EXPECT_THAT(filter->label, Optional(Pair("k", Optional(string("v=w")))));
+  EXPECT_FALSE(filter->all);
+  EXPECT_FALSE(run_filter({{"State", string("asleep")}}));
+  EXPECT_FALSE(run_filter({{"Parent", string("p")}}));
+  EXPECT_FALSE(run_filter({{"Label", string("")}}));
+  EXPECT_FALSE(run_filter({{"Label", string("=v")}}));
+}
+
+TEST(DbusRequests, AskingForEndedRunsAsksForAllOfThem) {
+  EXPECT_TRUE(run_filter({{"State", string("ended")}})->all);
+  EXPECT_TRUE(run_filter({{"All", true}})->all);
+}
+
+TEST(DbusRequests, ProcessFilterTakesItsKeysAndNoOthers) {
+  const auto filter = process_filter("ListLeaks", {{"Run", string("r")},
+                                                   {"Invocation", kInvocation},
+                                                   {"Owner", string("pi")},
+                                                   {"Label", string("k")},
+                                                   {"PID", uint32_t{7}},
+                                                   {"Port", uint16_t{5173}},
+                                                   {"Offset", uint64_t{10}},
+                                                   {"Limit", uint64_t{20}}});
+  ASSERT_TRUE(filter) << filter.error().message;
+  EXPECT_EQ(filter->run->text(), "r");
+  EXPECT_THAT(filter->label, Optional(Pair("k", std::nullopt)));
+  EXPECT_THAT(filter->pid, Optional(7u));
+  EXPECT_THAT(filter->port, Optional(uint16_t{5173}));
+  EXPECT_EQ(filter->offset, 10u);
+  EXPECT_EQ(filter->limit, 20u);
+  EXPECT_FALSE(process_filter("ListLeaks", {{"Placement", string("group")}}));
+  EXPECT_FALSE(process_filter("ListLeaks", {{"Port", uint32_t{65536}}}));
+  EXPECT_FALSE(process_filter("ListLeaks", {{"Port", uint32_t{0}}}));
+  EXPECT_FALSE(process_filter("ListLeaks", {{"PID", uint32_t{0}}}));
+  EXPECT_FALSE(process_filter("ListLeaks", {{"Limit", uint32_t{1001}}}));
+  EXPECT_FALSE(process_filter("ListLeaks", {{"Run", string("-")}}));
+}
+
+TEST(DbusRequests, AFaultNamesTheCall) {
+  EXPECT_THAT(process_filter("ListLeaks", {{"X", true}}).error().message,
+              testing::StartsWith("ListLeaks: "));
+  EXPECT_THAT(ref_request("ForgetRun", "", {}).error().message, testing::StartsWith("ForgetRun: "));
+}
+
+}  // namespace
+}  // namespace corral::dbus

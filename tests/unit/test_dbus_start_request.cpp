@@ -1,0 +1,163 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sdbus-c++/Types.h>
+
+#include "dbus/requests.h"
+
+namespace corral::dbus {
+namespace {
+
+using run::FaultKind;
+using run::Stream;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+run::Spec must(run::Answer<run::Spec> answer) {
+  if (!answer) throw std::runtime_error(answer.error().message);
+  return std::move(*answer);
+}
+
+run::Answer<run::Spec> start(Dict options) {
+  return start_request("r1", {"sleep", "1"}, std::move(options));
+}
+
+// What a StartRun with this one option is refused with.
+run::Fault refusal(const std::string& key, const sdbus::Variant& value) {
+  const auto answer = start({{key, value}});
+  if (answer) return {FaultKind::start_failed, "not refused: " + key};
+  return answer.error();
+}
+
+TEST(DbusStartRequest, WithoutOptionsHasTheDefaults) {
+  const auto spec = must(start({}));
+  EXPECT_EQ(spec.id.text(), "r1");
+  EXPECT_THAT(spec.argv, ElementsAre("sleep", "1"));
+  EXPECT_EQ(spec.working_directory, "/");
+  EXPECT_EQ(spec.input.kind, Stream::Kind::null);
+  EXPECT_EQ(spec.output.kind, Stream::Kind::null);
+  EXPECT_EQ(spec.error.kind, Stream::Kind::null);
+  EXPECT_EQ(spec.policy, run::Policy{});
+}
+
+TEST(DbusStartRequest, TakesEveryOptionThatIsDue) {
+  using std::string;
+  const auto spec = must(start({{"Owner", string("pi")},
+                                {"Token", string("t")},
+                                {"Description", string("d")},
+                                {"Labels", std::map<string, string>{{"k", "v"}}},
+                                {"WorkingDirectory", string("/tmp")},
+                                {"Environment", std::vector<string>{"A=b=c", "E="}},
+                                {"StandardOutput", string("append:/tmp/o")},
+                                {"StandardError", string("truncate:/tmp/e")},
+                                {"OnDriverExit", string("kill")},
+                                {"SettleUSec", uint64_t{1}},
+                                {"GraceUSec", int32_t{2}},
+                                {"TermSignal", int32_t{2}}}));
+  EXPECT_EQ(spec.owner + spec.token + spec.description, "pitd");
+  EXPECT_THAT(spec.labels, ElementsAre(Pair("k", "v")));
+  EXPECT_EQ(spec.working_directory, "/tmp");
+  EXPECT_THAT(spec.environment, ElementsAre("A=b=c", "E="));
+  EXPECT_EQ(spec.output.kind, Stream::Kind::append);
+  EXPECT_EQ(spec.output.path, "/tmp/o");
+  EXPECT_EQ(spec.error.kind, Stream::Kind::truncate);
+  EXPECT_EQ(spec.policy.settle.count(), 1);
+  EXPECT_EQ(spec.policy.grace.count(), 2);
+  EXPECT_EQ(spec.policy.term_signal, 2);
+}
+
+TEST(DbusStartRequest, TakesAnFdForAStream) {
+  const UniqueFd null{open("/dev/null", O_RDWR | O_CLOEXEC)};
+  const auto spec = must(start({{"StandardInput", sdbus::UnixFd(null.get())}}));
+  EXPECT_EQ(spec.input.kind, Stream::Kind::fd);
+  EXPECT_TRUE(spec.input.fd);
+}
+
+TEST(DbusStartRequest, RefusesAnIdOutsideTheRuleAndSaysTheRule) {
+  for (const std::string id : {"", "-a", ".a", "a/b", "a b"}) {
+    const auto answer = start_request(id, {"true"}, {});
+    ASSERT_FALSE(answer) << id;
+    EXPECT_EQ(answer.error().kind, FaultKind::invalid_args);
+    EXPECT_THAT(answer.error().message, HasSubstr(std::string(run::RunId::kRule)));
+  }
+  EXPECT_FALSE(start_request(std::string(129, 'x'), {"true"}, {}));
+  EXPECT_TRUE(start_request(std::string(128, 'x'), {"true"}, {}));
+}
+
+TEST(DbusStartRequest, RefusesAnEmptyArgvAndAnEmptyProgram) {
+  EXPECT_EQ(start_request("r1", {}, {}).error().message, "StartRun: argv is empty");
+  EXPECT_EQ(start_request("r1", {""}, {}).error().message, "StartRun: argv[0] is empty");
+  EXPECT_TRUE(start_request("r1", {"a", ""}, {}));
+}
+
+TEST(DbusStartRequest, RefusesWhatIsNotBuiltAsNotSupported) {
+  for (const char* policy : {"freeze", "report"}) {
+    EXPECT_EQ(refusal("OnDriverExit", std::string(policy)).kind, FaultKind::not_supported);
+  }
+  for (const char* stream : {"StandardInput", "StandardOutput", "StandardError"}) {
+    EXPECT_EQ(refusal(stream, std::string("journal")).kind, FaultKind::not_supported);
+  }
+}
+
+TEST(DbusStartRequest, RefusesOptionsThatComeLaterAsUnknown) {
+  for (const char* key : {"Parent", "Placement", "RuntimeMaxUSec", "LeaseUSec", "Enforcement"}) {
+    EXPECT_THAT(refusal(key, std::string("x")).message, HasSubstr(std::string("\"") + key + "\""));
+  }
+}
+
+TEST(DbusStartRequest, RefusesValuesThatMeanNothing) {
+  using Texts = std::vector<std::string>;
+  const std::vector<std::pair<std::string, sdbus::Variant>> cases = {
+      {"OnDriverExit", std::string("x")},
+      {"StandardInput", std::string("append:/x")},
+      {"StandardInput", std::string("truncate:/x")},
+      {"StandardOutput", std::string("append:x")},
+      {"StandardOutput", std::string("append:")},
+      {"StandardOutput", std::string("/x")},
+      {"StandardError", std::string("")},
+      {"WorkingDirectory", std::string("x")},
+      {"WorkingDirectory", std::string("")},
+      {"Environment", Texts{"A"}},
+      {"Environment", Texts{"=b"}},
+      {"Environment", Texts{""}},
+      {"TermSignal", int32_t{0}},
+      {"TermSignal", int32_t{32}},
+      {"TermSignal", int32_t{33}},
+      {"TermSignal", int32_t{65}},
+      {"TermSignal", int32_t{-1}},
+      {"SettleUSec", int64_t{-1}},
+      {"SettleUSec", uint64_t{3'600'000'001}},
+      {"GraceUSec", uint64_t{3'600'000'001}},
+      {"Labels", std::map<std::string, std::string>{{"", "v"}}},
+      {"Labels", std::map<std::string, std::string>{{"a=b", "v"}}},
+  };
+  for (const auto& [key, value] : cases) {
+    const auto fault = refusal(key, value);
+    EXPECT_EQ(fault.kind, FaultKind::invalid_args) << fault.message;
+    EXPECT_THAT(fault.message, HasSubstr(key));
+  }
+}
+
+TEST(DbusStartRequest, RefusesEachOverLongFieldByName) {
+  using Labels = std::map<std::string, std::string>;
+  Labels many;
+  for (int i = 0; i < 33; ++i) many[std::to_string(i)] = "v";
+  const std::vector<std::pair<std::string, sdbus::Variant>> cases = {
+      {"Owner", std::string(257, 'x')},
+      {"Token", std::string(257, 'x')},
+      {"Description", std::string(257, 'x')},
+      {"Labels", many},
+      {"Labels", Labels{{std::string(65, 'k'), "v"}}},
+      {"Labels", Labels{{"k", std::string(257, 'v')}}},
+      {"WorkingDirectory", "/" + std::string(4095, 'x')},
+      {"StandardOutput", "append:/" + std::string(4095, 'x')},
+  };
+  for (const auto& [key, value] : cases) {
+    const auto fault = refusal(key, value);
+    EXPECT_EQ(fault.kind, FaultKind::limit_exceeded) << fault.message;
+    EXPECT_THAT(fault.message, HasSubstr(key));
+  }
+}
+
+}  // namespace
+}  // namespace corral::dbus
