@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 
 #include "base/file.h"
-#include "scratch_dir.h"
+#include "harness/temp_dir.h"
 
 namespace corral::base {
 namespace {
@@ -34,7 +36,11 @@ class NoMoreFds {
 
 class File : public testing::Test {
  protected:
-  unit::ScratchDir scratch_;
+  auto entries() const {
+    return std::distance(std::filesystem::directory_iterator(scratch_.path()), {});
+  }
+
+  harness::TempDir scratch_;
   UniqueFd dir_ = UniqueFd(open((scratch_ / ".").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 };
 
@@ -69,7 +75,7 @@ TEST_F(File, LeavesNoDirectoryBehindThatItCouldNotOpen) {
   }();
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, EMFILE);
-  EXPECT_EQ(scratch_.entries(), 0U);
+  EXPECT_EQ(entries(), 0);
 }
 
 TEST_F(File, ReadsAWholeFileOfAnyLength) {
@@ -113,7 +119,7 @@ TEST_F(File, WritesIntoAFileThatIsThereAndMakesNone) {
   auto missing = write_at(dir_.get(), "missing", "12");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ENOENT);
-  EXPECT_EQ(scratch_.entries(), 1U);
+  EXPECT_EQ(entries(), 1);
 }
 
 TEST_F(File, NamesTheTextAndTheFileWhereAWriteIsRefused) {
@@ -127,7 +133,7 @@ TEST_F(File, ReplacesAFileAndLeavesNoOther) {
   ASSERT_TRUE(replace_at(dir_.get(), "file", "the longer one"));
   ASSERT_TRUE(replace_at(dir_.get(), "file", "short"));
   EXPECT_EQ(*read_at(dir_.get(), "file"), "short");
-  EXPECT_EQ(scratch_.entries(), 1U);
+  EXPECT_EQ(entries(), 1);
 }
 
 TEST_F(File, ReplacesForAReaderAtOnceWhileTheOldTextStaysWithWhoHasItOpen) {
@@ -145,7 +151,7 @@ TEST_F(File, KeepsTheOldFileAndNoTemporaryOneWhereAReplaceFails) {
   auto onto_directory = replace_at(dir_.get(), "directory", "text");
   ASSERT_FALSE(onto_directory);
   EXPECT_EQ(onto_directory.error().code, EISDIR);
-  EXPECT_EQ(scratch_.entries(), 1U);
+  EXPECT_EQ(entries(), 1);
 
   auto nowhere = replace_at(dir_.get(), "no/file", "text");
   ASSERT_FALSE(nowhere);
