@@ -44,11 +44,11 @@ class SharedCounter {
 };
 
 // Every process forks for as long as there are forks left; none outlives the alarm.
-constexpr int kStormForks = 1500;
+constexpr int kStormForks = 600;
 int storm(std::atomic<int>& forks, const Signpost& raging) {
   alarm(20);
-  while (forks.fetch_add(1) < kStormForks) {
-    if (forks == kStormForks / 5) raging.reached();
+  for (int n = forks.fetch_add(1); n < kStormForks; n = forks.fetch_add(1)) {
+    if (n == kStormForks / 6) raging.reached();
     if (fork() == 0) alarm(20);
   }
   for (;;) pause();
