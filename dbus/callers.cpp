@@ -1,7 +1,8 @@
 #include "dbus/callers.h"
 
 #include <sdbus-c++/sdbus-c++.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -82,7 +83,7 @@ const Caller& Callers::remember(const std::string& sender, uint32_t uid, uint32_
   known.last_used = ++clock_;
   known.caller = {.sender = sender, .uid = uid};
   if (pid == 0) return known.caller;
-  known.pidfd = UniqueFd{pidfd_open(static_cast<pid_t>(pid), 0)};
+  known.pidfd = UniqueFd{static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0))};
   if (known.pidfd) {
     known.caller.pid = static_cast<pid_t>(pid);
     known.caller.pidfd = known.pidfd.get();

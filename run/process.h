@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "run/words.h"
@@ -40,6 +41,15 @@ struct Process {
 
 inline constexpr size_t kArgvBytes = 4096;   // of a process's command line that are shown, escaped
 inline constexpr size_t kListedLeaks = 256;  // of a report; the counts stay exact
+
+// The order in which leaks are shown: listening ones first (a taken port is how people meet a
+// leak), then by memory. Total, so that two reports of one state are the same.
+inline bool shown_before(const Process& a, const Process& b) {
+  const auto rank = [](const Process& p) {
+    return std::tuple(p.listening.empty(), ~p.rss.value_or(0), p.pid, p.start_time);
+  };
+  return rank(a) < rank(b);
+}
 
 // Calls f(name on the wire, field) for each field that goes on the wire, in the order it is shown.
 // P is Process or const Process; f takes any of the field types.

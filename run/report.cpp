@@ -4,19 +4,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <tuple>
+#include <cstddef>
 
 namespace corral::run {
-namespace {
-
-// A listening leak is what people meet ("port 5173 is already in use"), then a large one. The rest
-// of the key makes the order total, so that two reports of one state are the same.
-auto rank(const Process& process) {
-  return std::tuple(process.listening.empty(), ~process.rss.value_or(0), process.pid,
-                    process.start_time);
-}
-
-}  // namespace
 
 std::string Who::text() const {
   if (pid == 0) return {};
@@ -47,7 +37,8 @@ RunResult result_of(DriverExit exit, int32_t status, bool oom_killed) {
 void rank_and_cap(Report& report) {
   std::vector<Process>& leaks = report.leaks;
   const size_t listed = std::min(leaks.size(), kListedLeaks);
-  std::ranges::partial_sort(leaks, leaks.begin() + static_cast<std::ptrdiff_t>(listed), {}, rank);
+  std::ranges::partial_sort(leaks, leaks.begin() + static_cast<std::ptrdiff_t>(listed),
+                            shown_before);
   report.leaks_omitted += leaks.size() - listed;
   leaks.resize(listed);
 }

@@ -43,7 +43,7 @@ Transition from_settling(Event event) {
     case Event::settle_over:
       return {terminating, {start_grace, ask_all_frozen}};
     case Event::end_requested:
-      return stay(settling, {shorten_grace});
+      return {terminating, {start_grace, ask_all_frozen}};  // who asks has waited enough
     default:
       return stay(settling);
   }

@@ -1,0 +1,272 @@
+#include "daemon/active_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "cgroup/mount.h"
+#include "daemon/constants.h"
+
+namespace corral::daemon {
+run::Status initial_status(const run::Record& record) {
+  run::Status status;
+  status.report.id = record.id.text();
+  status.report.invocation = record.invocation.text();
+  status.report.owner = record.owner;
+  status.report.owner_uid = record.owner_uid;
+  status.report.token = record.token;
+  status.report.containment = record.containment;
+  status.report.start = record.start;
+  status.description = record.description;
+  status.labels = record.labels;
+  status.policy = record.policy;
+  status.control_group_id = record.cgroup_id;
+  return status;
+}
+
+ActiveRun::ActiveRun(Surroundings around, RunObserver& observer, run::Record record,
+                     run::Status& status)
+    : around_(around),
+      observer_(observer),
+      record_(std::move(record)),
+      directory_(around.root.directory(run::directory_name(record_.id, record_.invocation),
+                                       record_.cgroup_id)),
+      status_(status),
+      grace_(record_.policy.grace) {
+  status_.control_group = path();
+  watch_work();
+}
+
+void ActiveRun::raise(run::Event event) {
+  events_.push_back(event);
+  drain();
+}
+
+// One event at a time, its actions in order. An action that has to wait for the kernel stops the
+// queue until it has its answer.
+void ActiveRun::drain() {
+  if (draining_) return;
+  draining_ = true;
+  while (!when_frozen_) {
+    if (!actions_.empty()) {
+      const auto action = actions_.front();
+      actions_.pop_front();
+      perform(action);
+    } else if (!events_.empty()) {
+      const auto event = events_.front();
+      events_.pop_front();
+      apply(event);
+    } else {
+      break;
+    }
+  }
+  draining_ = false;
+}
+
+void ActiveRun::apply(run::Event event) {
+  const auto transition = run::next(phase_, event);
+  log(Level::debug, "run {}: {} in {} leads to {}", record_.id.text(), run::name(event),
+      run::name(phase_), run::name(transition.to));
+  if (transition.to != phase_) enter(transition.to);
+  actions_.insert(actions_.end(), transition.actions.begin(), transition.actions.end());
+}
+
+void ActiveRun::enter(run::Phase phase) {
+  const auto before = run::state_of(phase_);
+  phase_ = phase;
+  settle_.reset();
+  if (phase == run::Phase::closing) {
+    half_grace_.reset();
+    grace_over_.reset();
+    proof_.reset();
+  }
+  if (phase == run::Phase::settling) begin_end(run::EndReason::driver_exited);
+  // `ended` is said by finish(), when the report is final.
+  if (phase != run::Phase::ended) status_.report.state = run::state_of(phase);
+  if (run::state_of(phase) != before && phase != run::Phase::ended) observer_.run_changed(*this);
+}
+
+void ActiveRun::perform(run::Action action) {
+  switch (action) {
+    case run::Action::announce_start:
+      return observer_.run_started(*this);
+    case run::Action::start_settle:
+      return start_settle();
+    case run::Action::start_grace:
+      return start_grace();
+    case run::Action::shorten_grace:
+      return shorten_grace();
+    case run::Action::ask_driver:
+      return ask_driver();
+    case run::Action::ask_others:
+      return ask_others();
+    case run::Action::ask_all_frozen:
+      return ask_all_frozen();
+    case run::Action::final_snapshot:
+      return final_snapshot();
+    case run::Action::kill:
+      return kill();
+    case run::Action::walk:
+      return walk();
+    case run::Action::note_escape:
+      return note_escape();
+    case run::Action::close:
+      return close();
+    case run::Action::finish:
+      return finish();
+  }
+}
+
+void ActiveRun::go_on() {
+  drain();
+  look();
+}
+
+void ActiveRun::born(Result<Born> outcome) {
+  spawning_ = false;
+  if (!outcome) {
+    status_.report.result = run::RunResult::start_failed;
+    if (status_.report.end_message.empty()) status_.report.end_message = outcome.error().message;
+    raise(run::Event::start_failed);
+  } else {
+    const pid_t pid = outcome->driver.pid();
+    lineage_ = {.driver = pid,
+                .driver_sid = pid,
+                .driver_pgid = pid,
+                .supervisor = static_cast<pid_t>(outcome->supervisor_pid)};
+    status_.driver_pid = static_cast<uint32_t>(pid);
+    watch_driver(std::move(outcome->driver));
+    raise(run::Event::executed);
+  }
+  look();
+}
+
+void ActiveRun::watch_driver(std::optional<cgroup::Pidfd> driver) {
+  driver_.emplace(around_.loop, around_.watcher, around_.store, directory_, record_.invocation,
+                  std::move(driver),
+                  [this](Departure departure) { departed(std::move(departure)); });
+}
+
+void ActiveRun::departed(Departure departure) {
+  auto& report = status_.report;
+  report.driver_exit = departure.exit.exit;
+  report.driver_status = departure.exit.status;
+  report.driver_exited = departure.exit.when;
+  report.unknown_reason = std::move(departure.unknown_reason);
+  if (departure.exit.exit != run::DriverExit::unknown)
+    report.wall_usec =
+        static_cast<uint64_t>(base::between(report.start, report.driver_exited).count());
+  status_.driver_pid = 0;
+  observer_.run_departed(*this);
+  raise(run::Event::driver_exited);
+  look();
+}
+
+void ActiveRun::end(EndRequest request) {
+  if (request.grace) grace_ = std::min(grace_, *request.grace);
+  if (phase_ == run::Phase::starting || phase_ == run::Phase::running) {
+    if (request.grace) grace_ = *request.grace;  // the first to ask may lengthen it
+    status_.report.end_message = std::move(request.message);
+    status_.report.ended_by = std::move(request.by);
+    begin_end(run::EndReason::requested);
+  }
+  raise(run::Event::end_requested);
+  look();
+}
+
+void ActiveRun::begin_end(run::EndReason reason) {
+  if (end_began_) return;
+  end_began_ = base::Moment::now();
+  status_.report.end_reason = reason;
+}
+
+void ActiveRun::watch_work() {
+  auto work = directory_.open_work();
+  auto watch = work ? around_.watcher.watch(*work, [this] { look(); })
+                    : Result<Watcher::Watch>(work.error());
+  if (watch) {
+    watch_ = std::move(*watch);
+  } else {
+    log(Level::error, "run {}: {}; its end is noticed late", record_.id.text(),
+        watch.error().message);
+  }
+}
+
+void ActiveRun::watch_whole() {
+  auto whole = directory_.open();
+  auto watch = whole ? around_.watcher.watch(*whole, [this] { look(); })
+                     : Result<Watcher::Watch>(whole.error());
+  watch_.reset();
+  if (watch) watch_ = std::move(*watch);
+}
+
+void ActiveRun::look() {
+  if (when_frozen_) return look_whether_frozen();
+  if (phase_ == run::Phase::ended) return;
+  if (phase_ == run::Phase::closing) return look_at_whole();
+  look_at_work();
+}
+
+void ActiveRun::look_at_work() {
+  if (spawning_) return;  // who is not born yet cannot be missed
+  auto work = directory_.open_work();
+  const auto events = work ? work->events() : Result<cgroup::Events>(work.error());
+  if (events && events->populated) return;
+  if (!events && !cgroup::is_gone(events.error()))
+    return log(Level::error, "run {}: {}", record_.id.text(), events.error().message);
+  if (!driver_ || driver_->departed()) {
+    raise(run::Event::emptied);
+  } else if (driver_sits_elsewhere()) {
+    raise(run::Event::moved_away);
+  }
+}
+
+void ActiveRun::look_at_whole() {
+  auto whole = directory_.open();
+  const auto events = whole ? whole->events() : Result<cgroup::Events>(whole.error());
+  if (events ? !events->populated : cgroup::is_gone(events.error())) raise(run::Event::all_gone);
+}
+
+// A driver on its way out leaves work/ empty a moment before its pidfd says so; its path stays what
+// it was.
+bool ActiveRun::driver_sits_elsewhere() const {
+  const cgroup::Pidfd* driver = driver_->driver();
+  if (driver == nullptr) return false;
+  const auto where = cgroup::path_of(driver->pid());
+  if (!where || driver->exited()) return false;
+  return *where != work_path() && !where->starts_with(work_path() + "/");
+}
+
+std::vector<run::Process> ActiveRun::processes() const {
+  auto work = directory_.open_work();
+  if (!work) return {};
+  auto members = cgroup::members(*work);
+  if (!members) return {};
+  auto processes = cgroup::look(*members, work_path(), lineage_);
+  for (auto& process : processes) cgroup::describe(process);
+  return processes;
+}
+
+uint32_t ActiveRun::count() const {
+  auto work = directory_.open_work();
+  if (!work) return 0;
+  return static_cast<uint32_t>(cgroup::count(*work).value_or(0));
+}
+
+Result<void> ActiveRun::signal_driver(int number) {
+  const cgroup::Pidfd* driver = driver_ ? driver_->driver() : nullptr;
+  if (driver == nullptr || driver_sits_elsewhere()) return failed(ESRCH, "signal the driver");
+  return driver->signal(number);
+}
+
+Result<void> ActiveRun::signal_everyone(int number) {
+  auto work = directory_.open_work();
+  if (!work) return work.error();
+  if (number == SIGKILL) return cgroup::kill(*work);
+  auto signalled = cgroup::signal_all(*work, number);
+  if (!signalled) return signalled.error();
+  return {};
+}
+
+}  // namespace corral::daemon

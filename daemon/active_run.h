@@ -1,0 +1,159 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/callback.h"
+#include "cgroup/control.h"
+#include "cgroup/janitor.h"
+#include "cgroup/processes.h"
+#include "daemon/driver_watch.h"
+#include "daemon/leak_book.h"
+#include "daemon/loop.h"
+#include "daemon/root.h"
+#include "daemon/spawner.h"
+#include "daemon/store.h"
+#include "daemon/watcher.h"
+#include "run/record.h"
+#include "run/state.h"
+#include "run/status.h"
+
+namespace corral::daemon {
+
+// What a run lives among; all of it outlives the run.
+struct Surroundings {
+  Loop& loop;
+  Watcher& watcher;
+  Store& store;
+  cgroup::Janitor& janitor;
+  const Root& root;
+};
+
+class ActiveRun;
+
+// Who is told of a run's life. None of these may destroy the run before they return.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void run_started(ActiveRun& run) = 0;   // the driver executed
+  virtual void run_departed(ActiveRun& run) = 0;  // the driver's exit is known
+  virtual void run_leaked(ActiveRun& run) = 0;    // leaks were found, or more of them
+  virtual void run_stuck(ActiveRun& run) = 0;     // killed, and still there past the bound
+  virtual void run_changed(ActiveRun& run) = 0;   // its state, or what it says of itself
+  virtual void run_ended(ActiveRun& run) = 0;     // nothing is left; once, last of all
+};
+
+// What is said of a run before anything happened in it.
+run::Status initial_status(const run::Record& record);
+
+// A live run: the state table of run/state.h, acted out on the kernel. Events come in from the
+// loop, one at a time; actions go out.
+class ActiveRun {
+ public:
+  // `status` outlives the run: what is said of it stays when it has ended.
+  // A run whose directory, record and stub are made, and whose driver was asked of the spawner.
+  ActiveRun(Surroundings around, RunObserver& observer, run::Record record, run::Status& status);
+  // A run found by its directory and record: goes on where the service before us stopped.
+  static std::unique_ptr<ActiveRun> recover(Surroundings around, RunObserver& observer,
+                                            run::Record record, run::Status& status);
+
+  const run::Status& status() const { return status_; }
+  bool starting() const { return phase_ == run::Phase::starting; }
+  const run::Record& record() const { return record_; }
+
+  // Acts on what it was left with by recover(); the observer knows it by then.
+  void go_on();
+
+  // The spawner's answer.
+  void born(Result<Born> outcome);
+  // Looks at the kernel without being told to; cheap.
+  void look();
+
+  struct EndRequest {
+    std::optional<std::chrono::microseconds> grace;
+    std::string message, by;
+  };
+  void end(EndRequest request);
+
+  Result<void> signal_driver(int number);
+  Result<void> signal_everyone(int number);
+  // The processes in work/, looked at now.
+  std::vector<run::Process> processes() const;
+  uint32_t count() const;
+
+ private:
+  void raise(run::Event event);
+  void drain();
+  void apply(run::Event event);
+  void perform(run::Action action);
+  void enter(run::Phase phase);
+
+  void start_settle();
+  void start_grace();
+  void arm_grace();
+  void shorten_grace();
+  void ask_driver();
+  void ask_others();
+  void ask_all_frozen();
+  void final_snapshot();
+  void kill();
+  void arm_proof();
+  void walk();
+  void note_escape();
+  void close();
+  void finish();
+
+  void watch_work();
+  void watch_whole();
+  void watch_driver(std::optional<cgroup::Pidfd> driver);
+  void departed(Departure departure);
+  bool driver_sits_elsewhere() const;
+  void look_at_work();
+  void look_at_whole();
+  void begin_end(run::EndReason reason);
+  void save_ending(bool all_asked);
+  void count_leaks();
+  void name_stuck(const cgroup::Group& group, const std::string& path);
+
+  // Freezes work/, waits without blocking until the kernel says so or a bound is over, then goes on
+  // with `then`; it thaws when `then` has returned, unless that keeps the guard.
+  void freeze_then(base::Callback<void(const cgroup::Group& work)> then);
+  void look_whether_frozen();
+  void frozen(bool exact);
+
+  void resume(const run::Members& members, std::optional<run::Ending> ending);
+  void resume_end(const run::Ending& ending);
+
+  std::string path() const { return around_.root.path_of(directory_.name()); }
+  std::string work_path() const { return path() + "/work"; }
+
+  Surroundings around_;
+  RunObserver& observer_;
+  run::Record record_;
+  RunDirectory directory_;
+  run::Status& status_;
+  run::Phase phase_ = run::Phase::starting;
+  bool spawning_ = true;
+  cgroup::Lineage lineage_;
+  std::optional<DriverWatch> driver_;
+  LeakBook leaks_;
+  Watcher::Watch watch_;
+
+  std::deque<run::Event> events_;
+  std::deque<run::Action> actions_;
+  bool draining_ = false;
+
+  std::chrono::microseconds grace_;
+  base::Moment end_began_, killed_at_;
+  std::optional<uint64_t> kill_at_usec_;  // CLOCK_MONOTONIC
+  bool all_asked_ = false;
+  Source settle_, half_grace_, grace_over_, proof_, freeze_bound_;
+  std::optional<cgroup::Freeze> freeze_;
+  base::Callback<void(const cgroup::Group& work)>
+      when_frozen_;  // set while the wait for frozen goes on
+};
+
+}  // namespace corral::daemon

@@ -1,0 +1,261 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cgroup/mount.h"
+#include "cgroup/record.h"
+#include "cgroup/usage.h"
+#include "daemon/active_run.h"
+#include "daemon/constants.h"
+#include "daemon/snapshot.h"
+
+namespace corral::daemon {
+namespace {
+
+uint64_t monotonic_now() {
+  return base::Moment::now().monotonic_usec;
+}
+
+// A signal to all of a tree that is worth a line in the log and no more when it fails: the kill
+// does not depend on it.
+void ask(const cgroup::Group& work, int number, pid_t except) {
+  for (const int signal : {number, SIGCONT}) {
+    auto asked = cgroup::signal_all(work, signal, except);
+    if (!asked) log(Level::warning, "{}", asked.error().message);
+  }
+}
+
+}  // namespace
+
+void ActiveRun::start_settle() {
+  settle_ = around_.loop.after(status_.policy.settle, [this] { raise(run::Event::settle_over); });
+}
+
+void ActiveRun::start_grace() {
+  kill_at_usec_ = monotonic_now() + static_cast<uint64_t>(grace_.count());
+  save_ending(false);
+  arm_grace();
+}
+
+void ActiveRun::arm_grace() {
+  const auto now = monotonic_now();
+  const std::chrono::microseconds left(*kill_at_usec_ > now ? *kill_at_usec_ - now : 0);
+  half_grace_ =
+      around_.loop.after(left - grace_ / 2, [this] { raise(run::Event::half_grace_over); });
+  grace_over_ = around_.loop.after(left, [this] { raise(run::Event::grace_over); });
+}
+
+// Grace was already made no longer than what the joining request asked.
+void ActiveRun::shorten_grace() {
+  if (!kill_at_usec_) return;
+  const uint64_t sooner = monotonic_now() + static_cast<uint64_t>(grace_.count());
+  if (sooner >= *kill_at_usec_) return;
+  kill_at_usec_ = sooner;
+  arm_grace();
+}
+
+void ActiveRun::ask_driver() {
+  auto work = directory_.open_work();
+  for (const int number : {status_.policy.term_signal, SIGCONT})
+    (void)signal_driver(number);             // may be gone already
+  if (work) (void)cgroup::thaw_tree(*work);  // a frozen one is killed all the same
+}
+
+void ActiveRun::ask_others() {
+  auto work = directory_.open_work();
+  if (!work) return;
+  leaks_.asked(snapshot(*work, work_path(), lineage_, {lineage_.driver}));
+  save_ending(true);
+  ask(*work, SIGTERM, lineage_.driver);
+  (void)cgroup::thaw_tree(*work);  // a frozen one is killed all the same
+  count_leaks();
+  look();
+}
+
+void ActiveRun::ask_all_frozen() {
+  freeze_then([this](const cgroup::Group& work) {
+    leaks_.asked(snapshot(work, work_path(), lineage_, {}));
+    save_ending(true);
+    ask(work, SIGTERM, 0);
+    freeze_.reset();
+    (void)cgroup::thaw_tree(work);  // a frozen one is killed all the same
+    count_leaks();
+  });
+}
+
+void ActiveRun::final_snapshot() {
+  freeze_then([this](const cgroup::Group& work) {
+    leaks_.condemned(snapshot(work, work_path(), lineage_, {lineage_.driver}));
+    count_leaks();
+  });
+}
+
+void ActiveRun::kill() {
+  auto work = directory_.open_work();
+  const auto killed = work ? cgroup::kill(*work) : Result<void>(work.error());
+  if (!killed && !cgroup::is_gone(killed.error()))
+    log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
+  freeze_.reset();  // only now: nobody ran between the snapshot and the kill
+  killed_at_ = base::Moment::now();
+  arm_proof();
+  look();
+}
+
+// First for the walk, then for the report of who is stuck; later only the kernel's word is waited
+// for.
+void ActiveRun::arm_proof() {
+  const auto since = base::between(killed_at_, base::Moment::now());
+  const auto next = since < kWalkAfter ? kWalkAfter - since : kProofBound - since;
+  proof_ = around_.loop.after(next, [this] { raise(run::Event::proof_overdue); });
+}
+
+void ActiveRun::walk() {
+  const bool whole = phase_ == run::Phase::closing;
+  auto group = whole ? directory_.open() : directory_.open_work();
+  if (!group) return look();
+  auto walked = cgroup::kill_by_walk(*group);
+  if (!walked) log(Level::error, "run {}: {}", record_.id.text(), walked.error().message);
+  if (base::between(killed_at_, base::Moment::now()) < kProofBound) {
+    arm_proof();
+  } else {
+    name_stuck(*group, whole ? path() : work_path());
+  }
+  look();
+}
+
+void ActiveRun::name_stuck(const cgroup::Group& group, const std::string& path) {
+  auto stuck = snapshot_stuck(group, path, lineage_);
+  if (stuck.empty()) return;
+  leaks_.stuck(std::move(stuck));
+  count_leaks();
+  log(Level::error, "run {}: {} processes are still there {} ms after the kill", record_.id.text(),
+      status_.report.stuck, kProofBound / 1ms);
+  observer_.run_stuck(*this);
+}
+
+void ActiveRun::note_escape() {
+  begin_end(run::EndReason::driver_exited);
+  const cgroup::Pidfd* driver = driver_->driver();
+  if (driver == nullptr) return;
+  const std::vector<cgroup::Member> self = {{driver->pid(), ""}};
+  const auto where = cgroup::path_of(driver->pid());
+  for (auto& process : cgroup::look(self, where.value_or(""), lineage_)) {
+    cgroup::describe(process);
+    leaks_.escaped(std::move(process));
+  }
+  status_.report.driver_exit = run::DriverExit::unknown;
+  status_.report.unknown_reason =
+      fmt::format("the driver left its run and sits in {}", where.value_or("?"));
+  driver_.reset();
+  status_.driver_pid = 0;
+  count_leaks();
+}
+
+// work/ is empty and stays so: counters first, then whoever hides elsewhere in the directory, then
+// all of it.
+void ActiveRun::close() {
+  auto& report = status_.report;
+  if (auto work = directory_.open_work()) {
+    const auto usage = cgroup::read_usage(*work);
+    report.cpu_usec = usage.cpu_usec;
+    report.memory_peak = usage.memory_peak;
+    report.oom_kills = usage.oom_kills;
+    report.peak_descendants = usage.pids_peak;
+    report.io_read_bytes = usage.io_read_bytes;
+    report.io_write_bytes = usage.io_write_bytes;
+  }
+  auto supervisor = open_supervisor(directory_);
+  const pid_t supervisor_pid = supervisor ? supervisor->pid() : 0;
+  if (auto whole = directory_.open()) {
+    leaks_.strangers(snapshot(*whole, path(), lineage_, {supervisor_pid}));
+    auto killed = cgroup::kill(*whole);
+    if (!killed) log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
+  }
+  // It was killed with the rest; this reaches one that a driver moved out of init/.
+  if (supervisor) (void)supervisor->signal(SIGKILL);  // may be gone already
+  killed_at_ = base::Moment::now();
+  watch_whole();
+  arm_proof();
+  look();
+}
+
+void ActiveRun::finish() {
+  proof_.reset();
+  watch_.reset();  // before rmdir
+  auto& report = status_.report;
+  report.end = base::Moment::now();
+  report.state = run::State::ended;
+  if (end_began_)
+    report.time_to_empty_usec =
+        static_cast<uint64_t>(base::between(end_began_, report.end).count());
+  if (report.result == run::RunResult::none)
+    report.result =
+        run::result_of(report.driver_exit, report.driver_status, report.oom_kills.value_or(0) > 0);
+  if (report.result == run::RunResult::none) report.result = run::RunResult::start_failed;
+  leaks_.write_to(report);
+  status_.control_group.clear();
+  status_.driver_pid = 0;
+  auto parent = base::open_at(around_.root.runs().fd(), ".", O_RDONLY | O_DIRECTORY);
+  if (parent) around_.janitor.remove(std::move(*parent), directory_.name(), directory_.id());
+  observer_.run_ended(*this);
+}
+
+void ActiveRun::count_leaks() {
+  const auto before = status_.report.leaks_found;
+  leaks_.write_to(status_.report);
+  if (status_.report.leaks_found != before) observer_.run_leaked(*this);
+}
+
+// For the service after us: it goes on with this end and asks nobody twice.
+void ActiveRun::save_ending(bool all_asked) {
+  all_asked_ = all_asked_ || all_asked;
+  const run::Ending ending{.reason = status_.report.end_reason,
+                           .message = status_.report.end_message,
+                           .ended_by = status_.report.ended_by,
+                           .all_asked = all_asked_,
+                           .began = end_began_,
+                           .kill_at_usec = kill_at_usec_.value_or(0),
+                           .terminated = 0};
+  auto group = directory_.open();
+  const auto saved = group ? cgroup::write_record(*group, run::kEndXattr, run::to_json(ending))
+                           : Result<void>(group.error());
+  if (!saved)
+    log(Level::warning, "run {}: record its end: {}", record_.id.text(), saved.error().message);
+}
+
+void ActiveRun::freeze_then(base::Callback<void(const cgroup::Group& work)> then) {
+  when_frozen_ = std::move(then);
+  auto work = directory_.open_work();
+  auto freeze = work ? cgroup::Freeze::begin(*work) : Result<cgroup::Freeze>(work.error());
+  if (!freeze) {
+    if (!cgroup::is_gone(freeze.error()))
+      log(Level::warning, "run {}: {}", record_.id.text(), freeze.error().message);
+    return frozen(false);
+  }
+  freeze_.emplace(std::move(*freeze));
+  freeze_bound_ = around_.loop.after(kFreezeBound, [this] { frozen(false); });
+  look_whether_frozen();
+}
+
+void ActiveRun::look_whether_frozen() {
+  auto work = directory_.open_work();
+  const auto events = work ? work->events() : Result<cgroup::Events>(work.error());
+  if (!events || events->frozen || !events->populated) frozen(events && events->frozen);
+}
+
+void ActiveRun::frozen(bool exact) {
+  freeze_bound_.reset();
+  auto then = std::exchange(when_frozen_, {});
+  status_.report.snapshot_exact = exact && (leaks_.size() == 0 || status_.report.snapshot_exact);
+  if (auto work = directory_.open_work()) then(*work);
+  drain();
+  look();
+}
+
+}  // namespace corral::daemon

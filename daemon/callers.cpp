@@ -1,0 +1,56 @@
+#include "daemon/callers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "base/escape.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "cgroup/mount.h"
+
+namespace corral::daemon {
+namespace {
+
+bool has_exited(int pidfd) {
+  pollfd poll_fd{.fd = pidfd, .events = POLLIN, .revents = 0};
+  return poll(&poll_fd, 1, 0) != 0;
+}
+
+// The last part of the path that names a unit: "/system.slice/foo.service/sub" is foo.service's.
+std::string unit_in(std::string_view path) {
+  std::string unit;
+  for (const auto part : base::split(path, '/')) {
+    if (part.ends_with(".service") || part.ends_with(".scope")) unit = part;
+  }
+  return unit;
+}
+
+}  // namespace
+
+run::Who who(const dbus::Caller& caller) {
+  run::Who who{.uid = caller.uid, .pid = static_cast<uint32_t>(caller.pid), .comm = {}, .unit = {}};
+  if (caller.pid == 0) return who;
+  if (auto comm = base::read_at(AT_FDCWD, fmt::format("/proc/{}/comm", caller.pid), 256))
+    who.comm = base::escape(base::trimmed(*comm));
+  if (auto path = cgroup::path_of(caller.pid)) who.unit = base::escape(unit_in(*path));
+  return who;
+}
+
+Seat seat_of(const dbus::Caller& caller, const Root* root) {
+  if (root == nullptr) return {.known = true, .run = {}};
+  if (caller.pid == 0 || caller.pidfd < 0) return {};
+  auto run = root->run_of(caller.pid);
+  // Read first, then asked whether it is still there: else the number could be another's by now.
+  if (!run || has_exited(caller.pidfd)) return {};
+  return {.known = true, .run = *run};
+}
+
+dbus::Position position(const Seat& seat, const run::Invocation& invocation) {
+  if (!seat.known) return dbus::Position::unknown;
+  if (!seat.run) return dbus::Position::outside;
+  return seat.run->invocation == invocation ? dbus::Position::inside_this
+                                            : dbus::Position::inside_other;
+}
+
+}  // namespace corral::daemon

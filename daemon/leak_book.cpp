@@ -1,0 +1,59 @@
+#include "daemon/leak_book.h"
+
+#include <algorithm>
+
+namespace corral::daemon {
+
+void LeakBook::asked(std::vector<run::Process> snapshot) {
+  add(std::move(snapshot), run::Outcome::term, "");
+}
+
+void LeakBook::condemned(std::vector<run::Process> snapshot) {
+  add(std::move(snapshot), run::Outcome::kill, "");
+}
+
+void LeakBook::strangers(std::vector<run::Process> snapshot) {
+  add(std::move(snapshot), run::Outcome::kill, "stranger");
+}
+
+void LeakBook::stuck(std::vector<run::Process> snapshot) {
+  // Those that were stuck at the last look may have gone since: killed, then.
+  for (auto& [key, process] : entries_) {
+    if (process.outcome == run::Outcome::stuck) process.outcome = run::Outcome::kill;
+  }
+  add(std::move(snapshot), run::Outcome::stuck, "");
+}
+
+void LeakBook::escaped(run::Process process) {
+  std::vector<run::Process> one;
+  one.push_back(std::move(process));
+  add(std::move(one), run::Outcome::escaped, "left its run");
+}
+
+// The later word wins: who was asked and is still there is killed; who went in between keeps
+// `term`.
+void LeakBook::add(std::vector<run::Process> snapshot, run::Outcome outcome, const char* rule) {
+  for (auto& process : snapshot) {
+    const Key key{process.pid, process.start_time};
+    const auto [entry, is_new] = entries_.try_emplace(key, std::move(process));
+    entry->second.outcome = outcome;
+    if (!is_new) entry->second.wchan = process.wchan;  // try_emplace moved nothing then
+    if (is_new) entry->second.rule = rule;
+  }
+}
+
+void LeakBook::write_to(run::Report& report) const {
+  report.leaks.clear();
+  report.leaks_omitted = report.terminated = report.killed = report.stuck = report.escaped = 0;
+  report.leaks_found = entries_.size();
+  for (const auto& [key, process] : entries_) {
+    report.terminated += process.outcome == run::Outcome::term ? 1 : 0;
+    report.killed += process.outcome == run::Outcome::kill ? 1 : 0;
+    report.stuck += process.outcome == run::Outcome::stuck ? 1 : 0;
+    report.escaped += process.outcome == run::Outcome::escaped ? 1 : 0;
+    report.leaks.push_back(process);
+  }
+  run::rank_and_cap(report);
+}
+
+}  // namespace corral::daemon

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "run/process.h"
+#include "run/report.h"
+
+namespace corral::daemon {
+
+// The leaks of one run, gathered over the snapshots of its end: the report is their union, since a
+// SIGTERM handler may have forked. A process is its pid with its start time.
+class LeakBook {
+ public:
+  // Everyone of the snapshot was sent SIGTERM.
+  void asked(std::vector<run::Process> snapshot);
+  // Everyone of the snapshot is about to be killed.
+  void condemned(std::vector<run::Process> snapshot);
+  // Found outside work/: killed with the whole directory, and reported with the rule "stranger".
+  void strangers(std::vector<run::Process> snapshot);
+  // Killed and still there.
+  void stuck(std::vector<run::Process> snapshot);
+  // Sits elsewhere by now; not touched.
+  void escaped(run::Process process);
+
+  size_t size() const { return entries_.size(); }
+  // Counts and the ranked rows into the report, with the outcomes as far as they are known. May be
+  // called again.
+  void write_to(run::Report& report) const;
+
+ private:
+  using Key = std::pair<uint32_t, uint64_t>;
+  void add(std::vector<run::Process> snapshot, run::Outcome outcome, const char* rule);
+  std::map<Key, run::Process> entries_;
+};
+
+}  // namespace corral::daemon

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cgroup/janitor.h"
+#include "daemon/active_run.h"
+#include "daemon/loop.h"
+#include "daemon/registry.h"
+#include "daemon/root.h"
+#include "daemon/spawner.h"
+#include "daemon/store.h"
+#include "daemon/watcher.h"
+#include "dbus/authority.h"
+#include "dbus/calls.h"
+#include "dbus/server.h"
+
+namespace corral::daemon {
+
+struct Settings {
+  dbus::BusAddress bus;
+  std::optional<std::string> cgroup_root;
+  std::string spawner_socket;
+  std::string state_directory;
+};
+
+// The runs of this service: what the bus asks of them, and what they tell the bus. Owns nothing of
+// the kernel but through ActiveRun.
+class Service final : public dbus::Calls, public RunObserver {
+ public:
+  Service(Loop& loop, const Settings& settings, Store store, std::unique_ptr<Watcher> watcher,
+          std::string boot_id);
+  ~Service() override;
+
+  // Finds the runs that the service before us left, before anyone can ask for them.
+  // docs/ARCHITECTURE.md has the order.
+  void recover();
+  // What is said from now on goes to this server, recovered runs first. It outlives the service.
+  void attach(dbus::Server& server);
+  // Asks for the kernel's bugs; they are in Features when the answer is there.
+  void probe();
+  // Refuses new runs, waits for ends under way with a bound, then calls back once.
+  void stop(base::Callback<void()> stopped);
+
+  void start_run(const dbus::Caller& caller, run::Spec spec,
+                 dbus::Reply<dbus::RunName> reply) override;
+  void end_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
+               dbus::Reply<run::Report> reply) override;
+  void wait_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::WaitOptions options,
+                dbus::Reply<run::Status> reply) override;
+  run::Answer<run::Report> get_report(const dbus::Caller& caller, const dbus::RunRef& ref) override;
+  run::Answer<void> signal_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Whom whom,
+                               int signal) override;
+  run::Answer<dbus::RunName> get_run(const dbus::RunRef& ref) override;
+  run::Answer<dbus::RunName> get_run_by_pid(const dbus::Caller& caller, uint32_t pid) override;
+  run::Answer<std::vector<const run::Status*>> list_runs(const dbus::Caller& caller,
+                                                         const dbus::RunFilter& filter) override;
+  run::Answer<std::vector<dbus::ProcessRow>> list_processes(
+      const dbus::Caller& caller, const dbus::ProcessFilter& filter) override;
+  run::Answer<std::vector<dbus::ProcessRow>> list_leaks(const dbus::Caller& caller,
+                                                        const dbus::ProcessFilter& filter) override;
+  run::Answer<void> forget_run(const dbus::Caller& caller, const dbus::RunRef& ref) override;
+  dbus::ManagerProperties manager_properties() override;
+  uint32_t descendants(const run::Invocation& invocation) override;
+
+ private:
+  void run_started(ActiveRun& run) override;
+  void run_departed(ActiveRun& run) override;
+  void run_leaked(ActiveRun& run) override;
+  void run_stuck(ActiveRun& run) override;
+  void run_changed(ActiveRun& run) override;
+  void run_ended(ActiveRun& run) override;
+
+  // service_start.cpp
+  std::optional<run::Fault> refuse_start(const dbus::Caller& caller, const run::RunId& id);
+  Result<void> prepare(Entry& entry, run::Record record);
+  Result<void> launch(Entry& entry, const run::Spec& spec);
+  void fail_start(Entry& entry, const Error& error);
+  Result<Root*> require_root();
+
+  // service_recovery.cpp
+  void recover_reports();
+  void recover_directory(const std::string& name);
+  void recover_stubs();
+
+  run::Answer<Entry*> find_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act);
+  std::optional<run::Fault> refuse(const dbus::Caller& caller, const Entry& entry, dbus::Act act);
+  bool may_see(const dbus::Caller& caller, const Entry& entry);
+  Entry& entry_of(const ActiveRun& run);
+  void conclude(Entry& entry);
+  void store_report(const run::Report& report);
+  void drop_overdue();
+  void look_whether_stopped();
+  Surroundings surroundings();
+
+  Loop& loop_;
+  Settings settings_;
+  std::string boot_id_;
+  Store store_;
+  std::unique_ptr<Watcher> watcher_;
+  cgroup::Janitor janitor_;
+  Source janitor_source_;
+  Spawner spawner_;
+  std::optional<Root> root_;
+  Error no_root_;
+  Registry registry_;
+  std::vector<std::unique_ptr<ActiveRun>>
+      gone_;  // ended inside their own callbacks; freed in the next turn
+  Source burial_, probe_later_, stop_bound_;
+  std::vector<run::Invocation> unsaved_;  // reports that the store did not take yet
+  std::vector<std::string> features_;
+  dbus::Server* server_ = nullptr;
+  base::Callback<void()> stopped_;
+  bool stopping_ = false;
+};
+
+}  // namespace corral::daemon

@@ -1,0 +1,143 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "cgroup/mount.h"
+#include "daemon/callers.h"
+#include "daemon/service.h"
+
+namespace corral::daemon {
+namespace {
+
+using run::FaultKind;
+
+// Whether a pid that the caller names means to us what it means to it.
+bool same_pid_namespace(const dbus::Caller& caller) {
+  struct stat ours {
+  }, theirs{};
+  if (stat("/proc/self/ns/pid", &ours) < 0) return true;
+  if (stat(fmt::format("/proc/{}/ns/pid", caller.pid).c_str(), &theirs) < 0)
+    return true;  // not ours to see
+  return ours.st_ino == theirs.st_ino;
+}
+
+template <typename T>
+run::Answer<T> refusal(run::Fault fault) {
+  return run::Answer<T>(tl::unexpect, std::move(fault));
+}
+
+}  // namespace
+
+std::optional<run::Fault> Service::refuse(const dbus::Caller& caller, const Entry& entry,
+                                          dbus::Act act) {
+  const Seat seat = act == dbus::Act::see ? Seat{.known = true, .run = {}}
+                                          : seat_of(caller, root_ ? &*root_ : nullptr);
+  return dbus::refuse({.act = act,
+                       .caller_uid = caller.uid,
+                       .owner_uid = entry.status.report.owner_uid,
+                       .system_bus = settings_.bus.kind == dbus::BusKind::system,
+                       .position = position(seat, entry.invocation),
+                       .run = entry.id.text()});
+}
+
+bool Service::may_see(const dbus::Caller& caller, const Entry& entry) {
+  return !refuse(caller, entry, dbus::Act::see);
+}
+
+run::Answer<Entry*> Service::find_for(const dbus::Caller& caller, const dbus::RunRef& ref,
+                                      dbus::Act act) {
+  auto entry = registry_.find(ref);
+  if (!entry) return entry;
+  if (auto refused = refuse(caller, **entry, act)) return refusal<Entry*>(*refused);
+  return entry;
+}
+
+void Service::end_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
+                      dbus::Reply<run::Report> reply) {
+  auto entry = find_for(caller, ref, dbus::Act::end);
+  if (!entry) return reply(refusal<run::Report>(entry.error()));
+  if ((*entry)->ended()) return reply((*entry)->status.report);
+  (*entry)->waiters.for_end(std::move(reply));
+  (*entry)->run->end(
+      {.grace = options.grace, .message = std::move(options.reason), .by = who(caller).text()});
+}
+
+void Service::wait_run(const dbus::Caller&, const dbus::RunRef& ref, dbus::WaitOptions options,
+                       dbus::Reply<run::Status> reply) {
+  auto entry = registry_.find(ref);
+  if (!entry) return reply(refusal<run::Status>(entry.error()));
+  (*entry)->waiters.for_state((*entry)->status, options, std::move(reply));
+}
+
+run::Answer<run::Report> Service::get_report(const dbus::Caller& caller, const dbus::RunRef& ref) {
+  auto entry = find_for(caller, ref, dbus::Act::see);
+  if (!entry) return refusal<run::Report>(entry.error());
+  return (*entry)->status.report;
+}
+
+run::Answer<void> Service::signal_run(const dbus::Caller& caller, const dbus::RunRef& ref,
+                                      dbus::Whom whom, int signal) {
+  auto entry = find_for(caller, ref, dbus::Act::signal);
+  if (!entry) return refusal<void>(entry.error());
+  const auto& id = ref.id.text();
+  if ((*entry)->ended() || (*entry)->run->starting())
+    return run::fault(FaultKind::no_such_run,
+                      fmt::format("signal run \"{}\": nothing of it is running; it is {}", id,
+                                  run::word((*entry)->status.report.state)));
+  ActiveRun& live = *(*entry)->run;
+  const auto sent =
+      whom == dbus::Whom::driver ? live.signal_driver(signal) : live.signal_everyone(signal);
+  if (sent) return {};
+  const auto kind = sent.error().code == ESRCH ? FaultKind::pid_unknown : FaultKind::access_denied;
+  return run::fault(kind, fmt::format("signal run \"{}\": {}", id, sent.error().message));
+}
+
+run::Answer<dbus::RunName> Service::get_run(const dbus::RunRef& ref) {
+  auto entry = registry_.find(ref);
+  if (!entry) return refusal<dbus::RunName>(entry.error());
+  return dbus::RunName{(*entry)->id, (*entry)->invocation};
+}
+
+run::Answer<dbus::RunName> Service::get_run_by_pid(const dbus::Caller& caller, uint32_t pid) {
+  const pid_t asked = pid == 0 ? caller.pid : static_cast<pid_t>(pid);
+  if (asked <= 0)
+    return run::fault(FaultKind::pid_unknown, "get run by pid: the caller's process is gone");
+  if (pid != 0 && !same_pid_namespace(caller))
+    return run::fault(
+        FaultKind::not_supported,
+        fmt::format(
+            "get run by pid {}: the caller lives in another pid namespace; ask with 0 for itself",
+            pid));
+  if (!root_)
+    return run::fault(FaultKind::no_run_for_pid,
+                      fmt::format("get run by pid {}: no run is known", asked));
+  auto run = root_->run_of(asked);
+  if (!run)
+    return run::fault(FaultKind::pid_unknown,
+                      fmt::format("get run by pid {}: {}", asked, run.error().message));
+  Entry* entry = *run ? registry_.of((*run)->invocation) : nullptr;
+  if (entry == nullptr)
+    return run::fault(FaultKind::no_run_for_pid,
+                      fmt::format("get run by pid {}: it is in no run", asked));
+  return dbus::RunName{entry->id, entry->invocation};
+}
+
+run::Answer<void> Service::forget_run(const dbus::Caller& caller, const dbus::RunRef& ref) {
+  auto entry = find_for(caller, ref, dbus::Act::signal);
+  if (!entry) return refusal<void>(entry.error());
+  if (!(*entry)->ended())
+    return run::fault(FaultKind::run_busy,
+                      fmt::format("forget run \"{}\": it is {}; end it first", ref.id.text(),
+                                  run::word((*entry)->status.report.state)));
+  const run::Invocation invocation = (*entry)->invocation;
+  store_.forget(invocation);
+  if (server_ != nullptr) server_->withdraw(invocation);
+  registry_.erase(invocation);
+  return {};
+}
+
+}  // namespace corral::daemon

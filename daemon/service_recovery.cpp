@@ -1,0 +1,132 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cgroup/record.h"
+#include "daemon/service.h"
+
+namespace corral::daemon {
+namespace {
+
+Result<run::Record> read_record(const cgroup::Group& group) {
+  auto text = cgroup::read_record(group, run::kRecordXattr);
+  if (!text) return text.error();
+  if (!*text) return Error{"it has no record", 0};
+  return run::parse_record(**text);
+}
+
+// Whether the record speaks of this very directory.
+Result<void> check_identity(const run::Record& record, const cgroup::Group& group,
+                            const std::string& boot_id) {
+  if (group.owner() != geteuid())
+    return Error{fmt::format("it belongs to uid {}", group.owner()), 0};
+  if (record.cgroup_id != 0 && record.cgroup_id != group.id())
+    return Error{"its record is of another directory", 0};
+  if (record.boot_id != boot_id) return Error{"its record is of another boot", 0};
+  if (run::directory_name(record.id, record.invocation) != group.name())
+    return Error{"its record is of another run", 0};
+  return {};
+}
+
+run::Status lost_run(const run::Stub& stub, run::EndReason reason) {
+  run::Status status;
+  auto& report = status.report;
+  report.id = stub.id.text();
+  report.invocation = stub.invocation.text();
+  report.owner = stub.owner;
+  report.owner_uid = stub.owner_uid;
+  report.token = stub.token;
+  report.start = stub.start;
+  report.state = run::State::ended;
+  report.end = base::Moment::now();
+  report.end_reason = reason;
+  return status;
+}
+
+}  // namespace
+
+void Service::recover() {
+  recover_reports();
+  if (root_) {
+    auto names = root_->runs().children();
+    if (!names) log(Level::error, "look for runs: {}", names.error().message);
+    for (const auto& name : names.value_or(std::vector<std::string>{})) recover_directory(name);
+  }
+  recover_stubs();
+  drop_overdue();
+}
+
+void Service::recover_directory(const std::string& name) {
+  auto group = cgroup::Group::open(root_->runs().fd(), name);
+  if (!group) return;
+  auto record = read_record(*group);
+  auto checked = record ? check_identity(*record, *group, boot_id_) : Result<void>(record.error());
+  if (!checked) {
+    // Left alone, but for what nothing lives in and nobody claims: a start that was cut off, or a
+    // probe.
+    auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
+    const auto removed = parent && group->owner() == geteuid()
+                             ? cgroup::remove_tree(parent->get(), name, group->id())
+                             : cgroup::Removed::busy;
+    if (removed == cgroup::Removed::busy)
+      log(Level::warning, "directory {} is not claimed and left alone: {}", name,
+          checked.error().message);
+    return;
+  }
+  if (registry_.of(record->invocation) != nullptr) {
+    // Its report is stored: it had ended, and only the directory was still to go.
+    auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
+    if (parent) janitor_.remove(std::move(*parent), name, group->id());
+    return;
+  }
+  auto entry = std::make_unique<Entry>(loop_, record->id, record->invocation);
+  record->cgroup_id = group->id();
+  entry->status = initial_status(*record);
+  entry->run = ActiveRun::recover(surroundings(), *this, std::move(*record), entry->status);
+  registry_.add(std::move(entry));
+}
+
+// A stub whose directory is gone: its boot is over, or someone removed it.
+void Service::recover_stubs() {
+  for (const auto& stub : store_.read_stubs()) {
+    if (const Entry* known = registry_.of(stub.invocation)) {
+      if (known->ended()) store_.drop_live(stub.invocation);
+      continue;
+    }
+    auto entry = std::make_unique<Entry>(loop_, stub.id, stub.invocation);
+    entry->status =
+        lost_run(stub, stub.boot_id == boot_id_ ? run::EndReason::lost : run::EndReason::reboot);
+    auto& report = entry->status.report;
+    if (const auto exit = store_.read_exit(stub.invocation)) {
+      report.driver_exit = exit->exit;
+      report.driver_status = exit->status;
+      report.driver_exited = exit->when;
+      report.result = run::result_of(exit->exit, exit->status, false);
+    } else {
+      report.driver_exit = run::DriverExit::unknown;
+      report.unknown_reason = "the run's directory was gone when the service started";
+      report.result = run::RunResult::unknown;
+    }
+    conclude(registry_.add(std::move(entry)));
+  }
+}
+
+void Service::recover_reports() {
+  auto reports = store_.read_reports();
+  std::ranges::sort(reports, {},
+                    [](const run::Report& report) { return report.end.realtime_usec; });
+  for (auto& report : reports) {
+    const auto id = run::RunId::parse(report.id);
+    const auto invocation = run::Invocation::parse(report.invocation);
+    if (!id || !invocation || registry_.of(*invocation) != nullptr) continue;
+    auto entry = std::make_unique<Entry>(loop_, *id, *invocation);
+    entry->status.report = std::move(report);
+    registry_.retire(registry_.add(std::move(entry)));
+  }
+}
+
+}  // namespace corral::daemon

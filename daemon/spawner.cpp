@@ -1,0 +1,185 @@
+#include "daemon/spawner.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "daemon/constants.h"
+#include "daemon/spec_file.h"
+#include "init/protocol.h"
+
+namespace corral::daemon {
+
+struct Spawner::Answer {
+  corral_reply reply{};
+  UniqueFd supervisor, driver;  // pidfds; empty on a failed step
+};
+
+struct Spawner::Pending {
+  UniqueFd connection;
+  Done done;
+  Source readable, overdue;
+};
+
+namespace {
+
+constexpr size_t kMostFds = 8;
+
+Result<UniqueFd> connect_to(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (path.size() >= sizeof address.sun_path)
+    return failed(ENAMETOOLONG, fmt::format("connect to spawner {}", path));
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failed(errno, "socket for the spawner");
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return fd;
+  auto error = failed(errno, fmt::format("connect to spawner {}", path));
+  if (error.code == ENOENT || error.code == ECONNREFUSED)
+    error.message +=
+        "; start it: corral-init --spawn SOCKET, or systemctl start corral-spawn.service";
+  return error;
+}
+
+Result<void> send_request(int connection, uint32_t kind, const std::vector<int>& fds) {
+  corral_request request{.protocol = CORRAL_PROTOCOL, .kind = kind};
+  iovec data{.iov_base = &request, .iov_len = sizeof request};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  if (sendmsg(connection, &message, MSG_NOSIGNAL) < 0)
+    return failed(errno, "send a request to the spawner");
+  return {};
+}
+
+// Every fd that came with the message, so that none is lost whatever the message says.
+std::vector<UniqueFd> take_fds(msghdr& message) {
+  std::vector<UniqueFd> fds;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+      fds.emplace_back(fd);
+    }
+  }
+  return fds;
+}
+
+// The words of StartFailed for a step that failed.
+Error step_error(const corral_reply& reply, const std::string& command) {
+  const std::string step = corral_step_name(reply.step);
+  const bool about_command = reply.step == CORRAL_STEP_EXEC;
+  return failed(reply.error, about_command ? fmt::format("{} \"{}\"", step, command) : step);
+}
+
+}  // namespace
+
+Spawner::Spawner(Loop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
+Spawner::~Spawner() = default;
+
+void Spawner::start(const Birth& birth, base::Callback<void(Result<Born>)> done) {
+  Done answered = [command = birth.spec.argv.front(),
+                   done = std::move(done)](Result<Answer> answer) mutable {
+    if (!answer) return done(answer.error());
+    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, command));
+    if (!answer->driver) return done(Error{"start: the spawner answered without a pidfd", 0});
+    const bool moved = (answer->reply.flags & (CORRAL_SUPERVISOR_MOVED | CORRAL_DRIVER_MOVED)) != 0;
+    done(Born{cgroup::Pidfd::adopt(std::move(answer->driver), answer->reply.driver),
+              static_cast<uint32_t>(answer->reply.supervisor), moved});
+  };
+  auto spec_file = make_spec_file(birth.spec, birth.invocation);
+  if (!spec_file) return fail_later(spec_file.error(), std::move(answered));
+  std::vector<int> fds = {spec_file->get(), birth.run.fd(), birth.init.fd(), birth.work.fd(),
+                          birth.exit_file};
+  for (const auto* stream : {&birth.spec.input, &birth.spec.output, &birth.spec.error}) {
+    if (stream->kind == run::Stream::Kind::fd) fds.push_back(stream->fd.get());
+  }
+  ask(CORRAL_START, std::move(fds), std::move(answered));
+}
+
+void Spawner::probe(const cgroup::Group& throw_away,
+                    base::Callback<void(Result<KernelBugs>)> done) {
+  ask(CORRAL_PROBE, {throw_away.fd()}, [done = std::move(done)](Result<Answer> answer) mutable {
+    if (!answer) return done(answer.error());
+    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, ""));
+    done(KernelBugs{(answer->reply.flags & CORRAL_BUG_DEAD_LEADER) != 0,
+                    (answer->reply.flags & CORRAL_BUG_KILLED_BIRTH) != 0});
+  });
+}
+
+void Spawner::ask(uint32_t kind, std::vector<int> fds, Done done) {
+  auto connection = connect_to(socket_);
+  if (!connection) return fail_later(connection.error(), std::move(done));
+  auto sent = send_request(connection->get(), kind, fds);
+  if (!sent) return fail_later(sent.error(), std::move(done));
+  const int key = connection->get();
+  auto pending = std::make_unique<Pending>();
+  pending->connection = std::move(*connection);
+  pending->done = std::move(done);
+  pending->readable = loop_.on_readable(key, [this, key] { on_readable(key); });
+  pending->overdue = loop_.after(
+      kSpawnBound, [this, key] { finish(key, failed(ETIMEDOUT, "wait for the spawner")); });
+  pending_.emplace(key, std::move(pending));
+}
+
+void Spawner::fail_later(Error error, Done done) {
+  const int key = next_failure_--;
+  auto pending = std::make_unique<Pending>();
+  pending->done = std::move(done);
+  pending->overdue = loop_.soon([this, key, error = std::move(error)] { finish(key, error); });
+  pending_.emplace(key, std::move(pending));
+}
+
+void Spawner::on_readable(int connection) {
+  Answer answer;
+  iovec data{.iov_base = &answer.reply, .iov_len = sizeof answer.reply};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = recvmsg(connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size < 0) return finish(connection, failed(errno, "read the spawner's answer"));
+  auto fds = take_fds(message);
+  if (size == 0)
+    return finish(connection,
+                  Error{"start: the spawner or the supervisor died before it answered", 0});
+  if (size != sizeof answer.reply || answer.reply.protocol != CORRAL_PROTOCOL)
+    return finish(connection, failed(EPROTO, "read the spawner's answer"));
+  if (fds.size() == 2) {
+    answer.supervisor = std::move(fds[0]);
+    answer.driver = std::move(fds[1]);
+  }
+  finish(connection, std::move(answer));
+}
+
+void Spawner::finish(int connection, Result<Answer> answer) {
+  const auto found = pending_.find(connection);
+  if (found == pending_.end()) return;
+  auto pending = std::move(found->second);
+  pending_.erase(found);
+  pending->readable.reset();  // before the connection is closed
+  pending->connection.reset();
+  pending->done(std::move(answer));
+}
+
+}  // namespace corral::daemon
