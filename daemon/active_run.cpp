@@ -66,8 +66,6 @@ void ActiveRun::drain() {
 
 void ActiveRun::apply(run::Event event) {
   const auto transition = run::next(phase_, event);
-  log(Level::debug, "run {}: {} in {} leads to {}", record_.id.text(), run::name(event),
-      run::name(phase_), run::name(transition.to));
   if (transition.to != phase_) enter(transition.to);
   actions_.insert(actions_.end(), transition.actions.begin(), transition.actions.end());
 }
