@@ -1,0 +1,72 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/service.h"
+#include "dbus/server.h"
+
+namespace corral::cli {
+
+enum class Command { run, list, status, ps, end, leaks, wait, report, kill, forget };
+enum class JsonStyle { compact, pretty };
+
+// A command line, checked for form. What the command does not use keeps its default.
+struct Arguments {
+  Command command = Command::list;
+  dbus::BusAddress bus;
+  bool embedded = false;
+  std::optional<JsonStyle> json;
+  bool legend = true;
+
+  std::vector<std::string> names;  // ids; of status PIDs and :PORTs too
+  std::optional<std::string> invocation;
+  RunFilter runs;                     // list
+  ProcessFilter processes;            // ps, leaks
+  std::optional<microseconds> grace;  // end
+  std::string reason;                 // end
+  int signal = 0;                     // kill
+  std::string whom;                   // kill
+
+  StartRequest start;  // run
+  bool detach = false;
+  bool verbose = false;                    // run --embedded: the report, even of a clean run
+  std::optional<std::string> report_file;  // run --embedded
+  std::optional<std::string> cgroup_root;  // run --embedded
+};
+
+// What the program is started in, as far as arguments have their defaults from it.
+struct Surroundings {
+  uid_t uid = 0;
+  std::vector<std::string> environment;  // NAME=value
+  std::string directory;                 // the current one
+  std::string fresh_id;                  // for a run that is given none
+
+  static Surroundings of_process();
+  // nullopt where the variable is unset.
+  std::optional<std::string> variable(const std::string& name) const;
+};
+
+// The end of the program instead of a command: help, version, or a usage error.
+struct Leave {
+  int status;
+  std::string text;
+};
+
+std::variant<Arguments, Leave> parse_arguments(const std::vector<std::string>& words,
+                                               const Surroundings& surroundings);
+
+// --bus, else --system or --user, else $CORRAL_BUS_ADDRESS, else the system's bus for root and the
+// user's for others.
+dbus::BusAddress choose_bus(const std::optional<std::string>& bus, bool system, bool user,
+                            const Surroundings& surroundings);
+
+// `environment` with each NAME=value of `settings` in place of an earlier one of that name.
+std::vector<std::string> with_settings(std::vector<std::string> environment,
+                                       const std::vector<std::string>& settings);
+
+}  // namespace corral::cli

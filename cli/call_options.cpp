@@ -1,0 +1,87 @@
+#include "cli/call_options.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sdbus-c++/sdbus-c++.h>
+
+#include <cerrno>
+
+namespace corral::cli {
+namespace {
+
+template <typename T>
+void put(Dict& dict, const char* key, const std::optional<T>& value) {
+  if (value) dict[key] = sdbus::Variant(*value);
+}
+
+void put(Dict& dict, const char* key, const std::optional<microseconds>& value) {
+  if (value) dict[key] = sdbus::Variant(static_cast<uint64_t>(value->count()));
+}
+
+void put(Dict& dict, const char* key, const std::string& value) {
+  if (!value.empty()) dict[key] = sdbus::Variant(value);
+}
+
+void put(Dict& dict, const char* key, const Stream& stream) {
+  if (stream.fd < 0) return put(dict, key, stream.text);
+  // UnixFd's own copy would not be close-on-exec.
+  const int copy = fcntl(stream.fd, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0)
+    throw sdbus::createError(errno, fmt::format("duplicate fd {} for {}", stream.fd, key));
+  dict[key] = sdbus::Variant(sdbus::UnixFd(copy, sdbus::adopt_fd));
+}
+
+}  // namespace
+
+Dict options_of(const RunRef& run) {
+  Dict dict;
+  put(dict, "Invocation", run.invocation);
+  return dict;
+}
+
+Dict options_of(const StartRequest& request) {
+  Dict dict;
+  put(dict, "Owner", request.owner);
+  put(dict, "Token", request.token);
+  put(dict, "Description", request.description);
+  if (!request.labels.empty()) dict["Labels"] = sdbus::Variant(request.labels);
+  put(dict, "WorkingDirectory", request.working_directory);
+  dict["Environment"] = sdbus::Variant(request.environment);
+  put(dict, "StandardInput", request.input);
+  put(dict, "StandardOutput", request.output);
+  put(dict, "StandardError", request.error);
+  put(dict, "SettleUSec", request.settle);
+  put(dict, "GraceUSec", request.grace);
+  put(dict, "TermSignal", request.term_signal);
+  return dict;
+}
+
+Dict options_of(const EndRequest& request) {
+  Dict dict = options_of(request.run);
+  put(dict, "GraceUSec", request.grace);
+  put(dict, "Reason", request.reason);
+  return dict;
+}
+
+Dict options_of(const RunFilter& filter) {
+  Dict dict;
+  put(dict, "Owner", filter.owner);
+  put(dict, "State", filter.state);
+  put(dict, "Label", filter.label);
+  if (filter.all) dict["All"] = sdbus::Variant(true);
+  return dict;
+}
+
+Dict options_of(const ProcessFilter& filter, uint64_t offset, uint64_t limit) {
+  Dict dict;
+  put(dict, "Run", filter.run);
+  put(dict, "Invocation", filter.invocation);
+  put(dict, "Owner", filter.owner);
+  put(dict, "Label", filter.label);
+  if (filter.port) dict["Port"] = sdbus::Variant(uint32_t{*filter.port});
+  dict["Offset"] = sdbus::Variant(offset);
+  dict["Limit"] = sdbus::Variant(limit);
+  return dict;
+}
+
+}  // namespace corral::cli

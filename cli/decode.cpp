@@ -1,0 +1,73 @@
+#include "cli/decode.h"
+
+#include <nlohmann/json.hpp>
+
+#include "run/json_fields.h"
+
+namespace corral::cli {
+namespace {
+
+using nlohmann::json;
+
+template <typename T, typename Read>
+Result<T> decoded(const char* what, const json& object, Read read) {
+  if (!object.is_object()) return Error{std::string(what) + " of the service: no dictionary", 0};
+  std::optional<Error> wrong;
+  T value{};
+  run::FieldReader reader(object, std::string(what) + " of the service: ", wrong);
+  read(value, reader);
+  if (wrong) return std::move(*wrong);
+  return value;
+}
+
+}  // namespace
+
+Result<run::Report> report_of(const json& object) {
+  return decoded<run::Report>("report", object, [](run::Report& report, run::FieldReader& reader) {
+    run::each_field(report, reader);
+  });
+}
+
+Result<run::Status> status_of(const json& properties) {
+  return decoded<run::Status>("properties", properties,
+                              [](run::Status& status, run::FieldReader& reader) {
+                                run::each_property(status, reader);
+                                run::Report& report = status.report;
+                                reader("StartTimestamp", report.start.realtime_usec);
+                                reader("StartTimestampMonotonic", report.start.monotonic_usec);
+                                reader("DriverExitTimestamp", report.driver_exited.realtime_usec);
+                                reader("EndTimestamp", report.end.realtime_usec);
+                                reader("EndTimestampMonotonic", report.end.monotonic_usec);
+                              });
+}
+
+Result<run::Status> listed_status_of(const json& row) {
+  return decoded<run::Status>("run", row, [](run::Status& status, run::FieldReader& reader) {
+    run::Report& report = status.report;
+    reader("Id", report.id);
+    reader("Invocation", report.invocation);
+    reader("State", report.state);
+    reader("Owner", report.owner);
+    reader("Description", status.description);
+    reader("Result", report.result);
+    reader("DriverPID", status.driver_pid);
+    reader("Leaks", report.leaks_found);
+    reader("StartTimestamp", report.start.realtime_usec);
+  });
+}
+
+Result<std::vector<ProcessRow>> process_rows(const json& array) {
+  std::vector<ProcessRow> rows;
+  for (const json& object : array) {
+    auto row = decoded<ProcessRow>("process", object, [](ProcessRow& r, run::FieldReader& reader) {
+      reader("Run", r.run);
+      reader("Invocation", r.invocation);
+      run::each_field(r.process, reader);
+    });
+    if (!row) return row.error();
+    rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+}  // namespace corral::cli

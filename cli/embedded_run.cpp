@@ -1,0 +1,209 @@
+#include "cli/embedded_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/file.h"
+#include "cli/decode.h"
+#include "cli/embedded_stack.h"
+#include "cli/exit_status.h"
+#include "cli/human.h"
+#include "cli/progress.h"
+#include "cli/report_text.h"
+#include "cli/session.h"
+#include "dbus/errors.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr microseconds kPollTime = std::chrono::seconds{20};
+
+// SIGINT, SIGTERM and SIGHUP as an fd, from now to the end of the process: while it takes itself
+// down nothing may cut that short.
+Result<UniqueFd> block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
+  if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) return failed(errno, "block signals");
+  UniqueFd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return failed(errno, "make a signalfd");
+  return fd;
+}
+
+// Our own standard streams, where the command line names no other.
+StartRequest embedded_request(const Arguments& arguments, const std::string& address) {
+  StartRequest request = arguments.start;
+  request.environment = with_settings(request.environment, {"CORRAL_BUS_ADDRESS=" + address});
+  Stream* const streams[] = {&request.input, &request.output, &request.error};
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (streams[fd]->text.empty() && fcntl(fd, F_GETFD) >= 0) streams[fd]->fd = fd;
+  return request;
+}
+
+// The status of a shell for a command that could not be executed (dash(1), 126 and 127). The step
+// and the text of errno are in the report.
+int status_of_failed_start(Service& service, const RunRef& run) {
+  const auto report = service.get_report(run);
+  const std::string why = report ? report->value("EndMessage", "") : "";
+  const auto ends_with = [&](int code) {
+    return why.ends_with(std::string(": ") + strerror(code));
+  };
+  if (!why.starts_with("exec ")) return kOwnFailure;
+  return ends_with(ENOENT) ? kNotFound : ends_with(EACCES) ? kCannotExecute : kOwnFailure;
+}
+
+// One run from its start to its report.
+class EmbeddedRun {
+ public:
+  EmbeddedRun(const Arguments& arguments, const Output& output, Service& service, int signals)
+      : arguments_(arguments),
+        output_(output),
+        service_(service),
+        signals_(signals),
+        run_{arguments.start.id, std::nullopt} {
+    service_.watch(signals_, [this] { take_signals(); });
+  }
+
+  // kSuccess once the driver executes, else the exit status.
+  int start(const StartRequest& request) {
+    const auto started = service_.start_run(request);
+    if (!started) {
+      const int status = fail(arguments_, "", started.error());
+      const bool tried =
+          dbus::parse_error_name(started.error().name) == run::FaultKind::start_failed;
+      return tried ? status_of_failed_start(service_, run_) : status;
+    }
+    run_.invocation = started->invocation;
+    path_ = started->path;
+    return kSuccess;
+  }
+
+  // The report, once nothing is left.
+  Called<json> wait() {
+    auto status = reach("driver");
+    if (!status) return status;
+    if (!has_ended(*status)) {
+      show_progress();
+      status = reach("ended");
+      progress_.reset();
+      if (!status) return status;
+    }
+    return service_.get_report(run_);
+  }
+
+ private:
+  static bool has_ended(const json& status) { return status.value("State", "") == "ended"; }
+
+  Called<json> reach(const std::string& until) {
+    for (;;) {
+      auto status = service_.wait_run(run_, until, kPollTime);
+      const bool driver = until == "driver";
+      if (!status || has_ended(*status) || (driver && status->value("DriverExit", "") != ""))
+        return status;
+    }
+  }
+
+  // The first asks, as EndRun does; the second kills.
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (read(signals_, &info, sizeof info) == sizeof info) {
+      EndRequest request{run_, std::nullopt,
+                         "corralctl got " + signal_text(static_cast<int>(info.ssi_signo))};
+      if (asked_) request.grace = microseconds{0};
+      asked_ = true;
+      service_.post_end_run(request);
+      show_progress();
+    }
+  }
+
+  void show_progress() {
+    if (!progress_) progress_.emplace(service_, output_, run_.id, path_);
+  }
+
+  const Arguments& arguments_;
+  const Output& output_;
+  Service& service_;
+  const int signals_;
+  RunRef run_;
+  std::string path_;
+  bool asked_ = false;
+  std::optional<Progress> progress_;
+};
+
+// The run in a service that is up; its report goes to `report`.
+int run_in(const EmbeddedStack& stack, const Arguments& arguments, const Output& output,
+           int signals, json& report) {
+  auto service = Service::connect({dbus::BusKind::address, stack.address()});
+  if (!service) return fail(arguments, "", service.error());
+  EmbeddedRun run(arguments, output, *service, signals);
+  if (const int status = run.start(embedded_request(arguments, stack.address()));
+      status != kSuccess)
+    return status;
+  auto ended = run.wait();
+  if (!ended) return fail(arguments, arguments.start.id, ended.error());
+  report = std::move(*ended);
+  return kSuccess;
+}
+
+// Opened before anything is started, so that a name that cannot be written costs no run.
+Result<UniqueFd> open_report(const Arguments& arguments) {
+  if (!arguments.report_file) return UniqueFd();
+  return base::open_at(AT_FDCWD, *arguments.report_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+}
+
+int write_report(const Arguments& arguments, int file, const json& report) {
+  if (file < 0) return kSuccess;
+  const std::string text = json_text(report, JsonStyle::pretty);
+  const auto written = write_all(file, text, *arguments.report_file);
+  return written ? kSuccess : fail(arguments, arguments.start.id, written.error());
+}
+
+// What is said of the run, and the status that it leaves us with.
+int conclude(const Arguments& arguments, const Output& output, int report_file,
+             const json& object) {
+  const auto report = report_of(object);
+  if (!report) return fail(arguments, arguments.start.id, report.error());
+  const bool notable = report->leaks_found > 0 || report->escaped > 0 || report->stuck > 0;
+  const bool seen = status_of_driver(report->driver_exit, report->driver_status) != kOwnFailure ||
+                    report->driver_exit == run::DriverExit::exited;
+  if (notable || !seen || arguments.verbose)
+    write_error(report_text(*report, output.error, arguments.legend));
+  if (const int status = write_report(arguments, report_file, object); status != kSuccess)
+    return status;
+  return status_of_driver(report->driver_exit, report->driver_status);
+}
+
+// What the service is started with: not what a service manager said to us alone.
+std::vector<std::string> service_environment() {
+  auto environment = Surroundings::of_process().environment;
+  for (const char* name : {"NOTIFY_SOCKET=", "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=",
+                           "WATCHDOG_PID=", "WATCHDOG_USEC="})
+    std::erase_if(environment, [&](const std::string& e) { return e.starts_with(name); });
+  return environment;
+}
+
+}  // namespace
+
+int run_embedded(const Arguments& arguments, const Output& output) {
+  const auto report_file = open_report(arguments);
+  if (!report_file) return fail(arguments, "", report_file.error());
+  const auto signals = block_signals();
+  if (!signals) return fail(arguments, "", signals.error());
+  auto stack = EmbeddedStack::start(arguments.cgroup_root, service_environment());
+  if (!stack) return fail(arguments, "", stack.error());
+
+  json report;
+  const int status = run_in(*stack, arguments, output, signals->get(), report);
+  if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
+  return report.is_null() ? status : conclude(arguments, output, report_file->get(), report);
+}
+
+}  // namespace corral::cli

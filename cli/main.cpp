@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <clocale>
+#include <exception>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/embedded_run.h"
+#include "cli/exit_status.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+namespace corral::cli {
+namespace {
+
+int dispatch(const Session& session) {
+  switch (session.arguments.command) {
+    case Command::run:
+      return run_detached(session);
+    case Command::list:
+      return list_runs(session);
+    case Command::status:
+      return show_status(session);
+    case Command::ps:
+      return list_processes(session);
+    case Command::end:
+      return end_runs(session);
+    case Command::leaks:
+      return list_leaks(session);
+    case Command::wait:
+      return wait_run(session);
+    case Command::report:
+      return show_report(session);
+    case Command::kill:
+      return signal_run(session);
+    case Command::forget:
+      return forget_runs(session);
+  }
+  return kUsage;
+}
+
+int execute(const Arguments& arguments) {
+  const Output output = Output::of_process();
+  if (arguments.embedded) return run_embedded(arguments, output);
+  if (arguments.command == Command::run && !arguments.detach)
+    return fail(arguments, "",
+                Error{"attached runs are not built yet; use --detach, or --embedded", 0});
+  auto service = Service::connect(arguments.bus);
+  if (!service) return fail(arguments, "", service.error());
+  return dispatch({arguments, output, *service});
+}
+
+int run(const std::vector<std::string>& words) {
+  const auto parsed = parse_arguments(words, Surroundings::of_process());
+  if (const auto* leave = std::get_if<Leave>(&parsed)) {
+    if (leave->status != kSuccess) {
+      write_error(leave->text);
+      return leave->status;
+    }
+    return write_out(leave->text) ? kSuccess : kFailure;
+  }
+  const auto& arguments = std::get<Arguments>(parsed);
+  try {
+    return execute(arguments);
+  } catch (const std::exception& bug) {
+    return fail(arguments, "", Error{fmt::format("internal error: {}", bug.what()), 0});
+  }
+}
+
+}  // namespace
+}  // namespace corral::cli
+
+int main(int argc, char** argv) {
+  // For the width of characters alone: everything else is the same in every locale.
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  try {
+    return corral::cli::run({argv + 1, argv + argc});
+  } catch (const std::exception& bug) {
+    corral::cli::write_error(fmt::format("corralctl: internal error: {}\n", bug.what()));
+    return corral::cli::kFailure;
+  }
+}

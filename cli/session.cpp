@@ -1,0 +1,97 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_status.h"
+#include "cli/printable.h"
+#include "dbus/errors.h"
+
+namespace corral::cli {
+namespace {
+
+std::string bus_text(const dbus::BusAddress& bus) {
+  switch (bus.kind) {
+    case dbus::BusKind::system:
+      return "the system's bus";
+    case dbus::BusKind::user:
+      return "the user's bus";
+    case dbus::BusKind::address:
+      return "the bus at " + bus.address;
+  }
+  return "the bus";
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Errors of the bus itself say nothing about where we looked.
+std::string explained(const dbus::BusAddress& bus, const CallError& error) {
+  if (is_one_of(error.name, {"org.freedesktop.DBus.Error.ServiceUnknown",
+                             "org.freedesktop.DBus.Error.NameHasNoOwner"}))
+    return fmt::format(
+        "no service on {}; start corrald there, name its bus with --bus, or use --embedded run",
+        bus_text(bus));
+  if (is_one_of(error.name,
+                {"org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut"}))
+    return fmt::format("the service on {} does not answer", bus_text(bus));
+  if (is_one_of(error.name,
+                {"org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected"}))
+    return fmt::format("the service on {} went away before it answered", bus_text(bus));
+  return error.message.empty() ? error.name : error.message;
+}
+
+int status_of(Command command, const CallError& error) {
+  const auto kind = dbus::parse_error_name(error.name);
+  if (command == Command::status &&
+      (kind == run::FaultKind::no_such_run || kind == run::FaultKind::no_run_for_pid))
+    return kNoSuchRun;
+  if (kind == run::FaultKind::still_populated) return kStillPopulated;
+  return own_failure(command);
+}
+
+int say(const Arguments& arguments, std::string_view object, std::string_view message, int status) {
+  write_error(fmt::format("corralctl: {}{}{}: {}\n", word(arguments.command),
+                          object.empty() ? "" : " ", printable(object), printable(message)));
+  return status;
+}
+
+}  // namespace
+
+std::string_view word(Command command) {
+  constexpr std::array kWords = {"run",   "list", "status", "ps",   "end",
+                                 "leaks", "wait", "report", "kill", "forget"};
+  return kWords.at(static_cast<size_t>(command));
+}
+
+int own_failure(Command command) {
+  return command == Command::run || command == Command::wait ? kOwnFailure : kFailure;
+}
+
+int fail(const Arguments& arguments, std::string_view object, const CallError& error) {
+  return say(arguments, object, explained(arguments.bus, error),
+             status_of(arguments.command, error));
+}
+
+int fail(const Arguments& arguments, std::string_view object, const Error& error) {
+  return say(arguments, object, error.message, own_failure(arguments.command));
+}
+
+int print(const Arguments& arguments, std::string_view text) {
+  const auto written = write_out(text);
+  return written ? kSuccess : fail(arguments, "", written.error());
+}
+
+int print_json(const Arguments& arguments, const json& value) {
+  return print(arguments, json_text(value, arguments.json.value_or(JsonStyle::compact)));
+}
+
+std::string json_text(const json& value, JsonStyle style) {
+  const int indent = style == JsonStyle::pretty ? 2 : -1;
+  return value.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace corral::cli
