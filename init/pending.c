@@ -84,7 +84,6 @@ void pending_open(struct pending* pending, int connection) {
 }
 
 int pending_fd(const struct pending* pending) {
-  if (pending->connection < 0) return -1;
   return pending->born ? pending->start.self.channel : pending->connection;
 }
 

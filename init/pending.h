@@ -17,7 +17,7 @@ struct pending {
 
 /* Takes the connection over. A request of another uid is answered EPERM. */
 void pending_open(struct pending* pending, int connection);
-/* The fd to wait for (POLLIN), -1 for a free slot. */
+/* The fd to wait for (POLLIN) while the slot is taken. */
 int pending_fd(const struct pending* pending);
 /* It is ready: takes the request and bears the supervisor, or hears that the supervisor lives. */
 void pending_go_on(struct pending* pending);

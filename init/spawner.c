@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -19,12 +20,13 @@
 #include "init/request.h"
 #include "init/sys.h"
 
-enum { kMaxPending = 64 };
+enum { kMaxPending = 64, kPauseMilliseconds = 100 };
 
 struct spawner {
   struct listener listener;
   int signals; /* signalfd(2) of SIGTERM and SIGINT */
   int spare;   /* given up for a moment when there is no fd left, so that a client can be told */
+  int64_t deaf_until; /* CLOCK_MONOTONIC, milliseconds: accepts nobody before */
   struct pending pending[kMaxPending];
 };
 
@@ -59,8 +61,8 @@ static struct pending* free_slot(struct spawner* spawner) {
 }
 
 /* One connection more than we have fds for: it is accepted, told and closed, or poll(2) would say
- * for ever that it is there. */
-static void turn_away(struct spawner* spawner, int error) {
+ * for ever that it is there. False where even that is not possible. */
+static bool turn_away(struct spawner* spawner, int error) {
   (void)close(spawner->spare);
   const int connection = accept4(spawner->listener.fd, NULL, NULL, SOCK_CLOEXEC);
   if (connection >= 0) {
@@ -69,51 +71,73 @@ static void turn_away(struct spawner* spawner, int error) {
     (void)close(connection);
   }
   spawner->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return connection >= 0;
 }
 
 static void accept_one(struct spawner* spawner) {
   struct pending* slot = free_slot(spawner);
   if (slot == NULL) return;
   const int connection = accept4(spawner->listener.fd, NULL, NULL, SOCK_CLOEXEC);
-  if (connection >= 0)
+  if (connection >= 0) {
     pending_open(slot, connection);
-  else if (errno == EMFILE || errno == ENFILE)
-    turn_away(spawner, errno);
+    return;
+  }
+  if (errno == EAGAIN || errno == ECONNABORTED) return;
+  if ((errno == EMFILE || errno == ENFILE) && turn_away(spawner, errno)) return;
+  spawner->deaf_until = sys_milliseconds() + kPauseMilliseconds;
 }
 
-/* Fills in what to wait for; answers how long, in milliseconds, -1 for ever. The listener is left
- * out while all slots are taken: clients wait in its backlog. */
-static int what_to_wait_for(struct spawner* spawner, struct pollfd sources[2 + kMaxPending]) {
-  int64_t first = INT64_MAX;
+/* What poll(2) is given. Only what is there: it refuses more entries than RLIMIT_NOFILE, used or
+ * not. */
+struct wait {
+  struct pollfd sources[2 + kMaxPending]; /* signals, listener, then the pending ones */
+  struct pending* pending[2 + kMaxPending];
+  nfds_t count;
+  int64_t until; /* CLOCK_MONOTONIC, milliseconds; INT64_MAX: for ever */
+};
+
+static void add_source(struct wait* wait, int fd, int64_t deadline, struct pending* pending) {
+  wait->sources[wait->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+  wait->pending[wait->count++] = pending;
+  if (deadline < wait->until) wait->until = deadline;
+}
+
+/* The listener is left out while all slots are taken, and for a moment when the system has nothing
+ * left to accept with: clients wait in its backlog. */
+static void what_to_wait_for(struct spawner* spawner, struct wait* wait) {
+  wait->count = 0;
+  wait->until = INT64_MAX;
+  const bool deaf = spawner->deaf_until > 0 && sys_milliseconds() < spawner->deaf_until;
+  if (!deaf) spawner->deaf_until = 0;
+  add_source(wait, spawner->signals, INT64_MAX, NULL);
+  add_source(wait, deaf || free_slot(spawner) == NULL ? -1 : spawner->listener.fd,
+             deaf ? spawner->deaf_until : INT64_MAX, NULL);
   for (size_t i = 0; i < kMaxPending; ++i) {
-    const struct pending* slot = &spawner->pending[i];
-    sources[2 + i] = (struct pollfd){.fd = pending_fd(slot), .events = POLLIN};
-    if (slot->connection >= 0 && slot->deadline < first) first = slot->deadline;
+    struct pending* slot = &spawner->pending[i];
+    if (slot->connection >= 0) add_source(wait, pending_fd(slot), slot->deadline, slot);
   }
-  sources[0] = (struct pollfd){.fd = spawner->signals, .events = POLLIN};
-  sources[1] =
-      (struct pollfd){.fd = free_slot(spawner) ? spawner->listener.fd : -1, .events = POLLIN};
-  if (first == INT64_MAX) return -1;
-  const int64_t left = first - sys_milliseconds();
+}
+
+static int milliseconds_until(int64_t moment) {
+  if (moment == INT64_MAX) return -1;
+  const int64_t left = moment - sys_milliseconds();
   return left < 0 ? 0 : (int)left;
 }
 
 static void serve(struct spawner* spawner) {
-  struct pollfd sources[2 + kMaxPending];
+  struct wait wait;
   for (;;) {
-    const int timeout = what_to_wait_for(spawner, sources);
-    (void)poll(sources, 2 + kMaxPending, timeout);
-    if (sources[0].revents != 0) return;
-    const int64_t now = timeout < 0 ? 0 : sys_milliseconds();
-    for (size_t i = 0; i < kMaxPending; ++i) {
-      struct pending* slot = &spawner->pending[i];
-      if (slot->connection < 0) continue;
-      if (sources[2 + i].revents != 0)
-        pending_go_on(slot);
-      else if (slot->deadline <= now)
-        pending_give_up(slot);
+    what_to_wait_for(spawner, &wait);
+    (void)poll(wait.sources, wait.count, milliseconds_until(wait.until));
+    if (wait.sources[0].revents != 0) return;
+    const int64_t now = wait.count > 2 ? sys_milliseconds() : 0;
+    for (nfds_t i = 2; i < wait.count; ++i) {
+      if (wait.sources[i].revents != 0)
+        pending_go_on(wait.pending[i]);
+      else if (wait.pending[i]->deadline <= now)
+        pending_give_up(wait.pending[i]);
     }
-    if (sources[1].revents != 0) accept_one(spawner);
+    if (wait.sources[1].revents != 0) accept_one(spawner);
   }
 }
 
@@ -123,10 +147,13 @@ int spawner_run(const char* path, int ready_fd) {
   const int error = listener_open(&spawner.listener, path);
   if (error < 0) return error;
   for (size_t i = 0; i < kMaxPending; ++i) spawner.pending[i].connection = -1;
-  spawner.signals = open_signals();
   spawner.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  notify_ready(ready_fd);
-  serve(&spawner);
+  spawner.signals = open_signals();
+  const int failure = spawner.signals < 0 ? -errno : 0;
+  if (failure == 0) {
+    notify_ready(ready_fd);
+    serve(&spawner);
+  }
   listener_close(&spawner.listener);
-  return 0;
+  return failure;
 }
