@@ -66,10 +66,13 @@ void reaper_run(const struct reaper* reaper) {
   bool recorded = false, asked = false;
   for (;;) {
     recorded = reap_all(reaper, recorded);
-    if (asked && recorded && is_empty(sources[1].fd)) return;
+    if (asked && recorded) {
+      /* Not before: of a directory that was removed poll(2) would say for ever that it changed. */
+      if (sources[1].fd < 0)
+        sources[1].fd = openat(reaper->work, "cgroup.events", O_RDONLY | O_CLOEXEC);
+      if (is_empty(sources[1].fd)) return;
+    }
     (void)poll(sources, 2, -1);
-    if ((sources[0].revents & POLLIN) == 0 || !take_signals(reaper->signals) || asked) continue;
-    asked = true;
-    sources[1].fd = openat(reaper->work, "cgroup.events", O_RDONLY | O_CLOEXEC);
+    if ((sources[0].revents & POLLIN) != 0 && take_signals(reaper->signals)) asked = true;
   }
 }

@@ -122,6 +122,21 @@ TEST_F(InitSupervisor, TermIsNotHeldUpByAChildThatWasMovedAway) {
   EXPECT_THAT(members_of(elsewhere), ElementsAre(leak));
 }
 
+TEST_F(InitSupervisor, TermWaitsAsleepForADriverThatEscapedFromARemovedWork) {
+  const RunDir run = make_run();
+  const Reply reply = start(run, {"sleep", "60"});
+  ASSERT_TRUE(reply.executed());
+  const cgroup::Group elsewhere = make("elsewhere");
+  ASSERT_TRUE(base::write_at(elsewhere.fd(), "cgroup.procs", std::to_string(reply.said.driver)));
+  ASSERT_TRUE(eventually([&] { return unlinkat(run.run().fd(), "work", AT_REMOVEDIR) == 0; }));
+  term(reply);
+  ASSERT_TRUE(has_taken_term(reply));
+  EXPECT_FALSE(exited(reply, 0));
+  pidfd_signal(reply.fds[1].get(), SIGKILL);
+  EXPECT_EQ(run.awaited_exit(), "killed 9");
+  EXPECT_TRUE(exited(reply, 10000));
+}
+
 TEST_F(InitSupervisor, TermSeesAMemberOfANestedGroupLeave) {
   const RunDir run = make_run();
   const Reply reply = start(run, {"sh", "-c", "sleep 60 & exit 0"});
@@ -182,7 +197,6 @@ TEST_F(InitSupervisor, ADriverWithoutItsLeaderIsAliveUntilItsLastThreadGoes) {
   ASSERT_TRUE(reply.executed());
   ASSERT_TRUE(eventually([&] { return slurp(file("output")) == "ready\n"; }));
   ASSERT_TRUE(eventually([&] { return status_of(reply.said.driver, "State").starts_with("Z"); }));
-  // Another orphan comes and goes: the supervisor has looked.
   EXPECT_FALSE(run.exit());
   pidfd_signal(reply.fds[1].get(), SIGKILL);
   EXPECT_EQ(run.awaited_exit(), "killed 9");
