@@ -185,7 +185,7 @@ void ActiveRun::watch_work() {
                     : Result<Watcher::Watch>(work.error());
   if (watch) {
     watch_ = std::move(*watch);
-  } else {
+  } else if (!cgroup::is_gone(watch.error())) {
     log(Level::error, "run {}: {}; its end is noticed late", record_.id.text(),
         watch.error().message);
   }

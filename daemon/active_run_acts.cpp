@@ -174,6 +174,7 @@ void ActiveRun::close() {
   const pid_t supervisor_pid = supervisor ? supervisor->pid() : 0;
   if (auto whole = directory_.open()) {
     leaks_.strangers(snapshot(*whole, path(), lineage_, {supervisor_pid}));
+    count_leaks();
     auto killed = cgroup::kill(*whole);
     if (!killed) log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
   }

@@ -91,6 +91,7 @@ int serve(const Settings& settings) {
 int main_of(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Run containment service"};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", kVersion);
   app.add_option("--bus", arguments.bus, "system, user, or a D-Bus address")->capture_default_str();
   app.add_option("--cgroup-root", arguments.cgroup_root,

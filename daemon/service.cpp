@@ -152,7 +152,7 @@ void Service::drop_overdue() {
 
 void Service::probe() {
   if (!root_) return;
-  const std::string name = fmt::format("probe-{}", base::random_hex());
+  const std::string name = kProbePrefix + base::random_hex();
   auto group = root_->create(name);
   if (!group) return log(Level::warning, "probe the kernel: {}", group.error().message);
   spawner_.probe(*group, [this, name, id = group->id()](Result<KernelBugs> bugs) {

@@ -81,8 +81,10 @@ class Service final : public dbus::Calls, public RunObserver {
   Result<Root*> require_root();
 
   // service_recovery.cpp
+  static constexpr const char* kProbePrefix = "probe-";
   void recover_reports();
   void recover_directory(const std::string& name);
+  void leave_alone(const cgroup::Group& group, const Error& why);
   void recover_stubs();
 
   run::Answer<Entry*> find_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act);

@@ -65,18 +65,7 @@ void Service::recover_directory(const std::string& name) {
   if (!group) return;
   auto record = read_record(*group);
   auto checked = record ? check_identity(*record, *group, boot_id_) : Result<void>(record.error());
-  if (!checked) {
-    // Left alone, but for what nothing lives in and nobody claims: a start that was cut off, or a
-    // probe.
-    auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-    const auto removed = parent && group->owner() == geteuid()
-                             ? cgroup::remove_tree(parent->get(), name, group->id())
-                             : cgroup::Removed::busy;
-    if (removed == cgroup::Removed::busy)
-      log(Level::warning, "directory {} is not claimed and left alone: {}", name,
-          checked.error().message);
-    return;
-  }
+  if (!checked) return leave_alone(*group, checked.error());
   if (registry_.of(record->invocation) != nullptr) {
     // Its report is stored: it had ended, and only the directory was still to go.
     auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
@@ -88,6 +77,18 @@ void Service::recover_directory(const std::string& name) {
   entry->status = initial_status(*record);
   entry->run = ActiveRun::recover(surroundings(), *this, std::move(*record), entry->status);
   registry_.add(std::move(entry));
+}
+
+// Whatever lives in it is nobody's of ours. Only what is empty goes: a start that was cut off
+// before its record. A prober of the service before us leaves its directory in a moment.
+void Service::leave_alone(const cgroup::Group& group, const Error& why) {
+  auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
+  const bool ours = parent && group.owner() == geteuid();
+  if (ours && group.name().starts_with(kProbePrefix))
+    return janitor_.remove(std::move(*parent), group.name(), group.id());
+  if (ours && cgroup::remove_tree(parent->get(), group.name(), group.id()) != cgroup::Removed::busy)
+    return;
+  log(Level::warning, "directory {} is not claimed and left alone: {}", group.name(), why.message);
 }
 
 // A stub whose directory is gone: its boot is over, or someone removed it.
