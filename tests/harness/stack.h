@@ -91,7 +91,7 @@ class Stack {
 
   // The pids below root(), at whatever depth.
   std::vector<pid_t> processes() const;
-  // Of corrald now.
+  // Of corrald now, but for pidfds of this process: the service keeps those of its callers.
   size_t open_fds() const;
 
   // Waits for it, and fails the running test where something of a run is left. The destructor calls
