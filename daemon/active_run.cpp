@@ -241,9 +241,7 @@ std::vector<run::Process> ActiveRun::processes() const {
   if (!work) return {};
   auto members = cgroup::members(*work);
   if (!members) return {};
-  auto processes = cgroup::look(*members, work_path(), lineage_);
-  for (auto& process : processes) cgroup::describe(process);
-  return processes;
+  return cgroup::look(*members, work_path(), lineage_);
 }
 
 uint32_t ActiveRun::count() const {

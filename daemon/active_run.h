@@ -80,7 +80,7 @@ class ActiveRun {
 
   Result<void> signal_driver(int number);
   Result<void> signal_everyone(int number);
-  // The processes in work/, looked at now.
+  // The processes in work/, looked at now and not described yet (cgroup/processes.h).
   std::vector<run::Process> processes() const;
   uint32_t count() const;
 
@@ -115,6 +115,9 @@ class ActiveRun {
   void look_at_whole();
   void begin_end(run::EndReason reason);
   void save_ending(bool all_asked);
+  std::vector<run::Process> rows_of(Result<std::vector<run::Process>> looked);
+  // Its pid, for passing it over; 0 once it has exited.
+  pid_t live_driver() const;
   void count_leaks();
   void name_stuck(const cgroup::Group& group, const std::string& path);
 

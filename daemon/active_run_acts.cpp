@@ -60,6 +60,21 @@ void ActiveRun::shorten_grace() {
   arm_grace();
 }
 
+// A look that failed costs the report its rows and its exactness, never the end.
+std::vector<run::Process> ActiveRun::rows_of(Result<std::vector<run::Process>> looked) {
+  if (looked) return std::move(*looked);
+  if (cgroup::is_gone(looked.error())) return {};
+  log(Level::warning, "run {}: look at its processes: {}", record_.id.text(),
+      looked.error().message);
+  status_.report.snapshot_exact = false;
+  return {};
+}
+
+pid_t ActiveRun::live_driver() const {
+  const cgroup::Pidfd* driver = driver_ ? driver_->driver() : nullptr;
+  return driver != nullptr ? driver->pid() : 0;
+}
+
 void ActiveRun::ask_driver() {
   auto work = directory_.open_work();
   for (const int number : {status_.policy.term_signal, SIGCONT})
@@ -70,9 +85,9 @@ void ActiveRun::ask_driver() {
 void ActiveRun::ask_others() {
   auto work = directory_.open_work();
   if (!work) return;
-  leaks_.asked(snapshot(*work, work_path(), lineage_, {lineage_.driver}));
+  leaks_.asked(rows_of(snapshot(*work, work_path(), lineage_, {live_driver()})));
   save_ending(true);
-  ask(*work, SIGTERM, lineage_.driver);
+  ask(*work, SIGTERM, live_driver());
   (void)cgroup::thaw_tree(*work);  // a frozen one is killed all the same
   count_leaks();
   look();
@@ -80,7 +95,7 @@ void ActiveRun::ask_others() {
 
 void ActiveRun::ask_all_frozen() {
   freeze_then([this](const cgroup::Group& work) {
-    leaks_.asked(snapshot(work, work_path(), lineage_, {}));
+    leaks_.asked(rows_of(snapshot(work, work_path(), lineage_, {})));
     save_ending(true);
     ask(work, SIGTERM, 0);
     freeze_.reset();
@@ -91,7 +106,7 @@ void ActiveRun::ask_all_frozen() {
 
 void ActiveRun::final_snapshot() {
   freeze_then([this](const cgroup::Group& work) {
-    leaks_.condemned(snapshot(work, work_path(), lineage_, {lineage_.driver}));
+    leaks_.condemned(rows_of(snapshot(work, work_path(), lineage_, {live_driver()})));
     count_leaks();
   });
 }
@@ -107,11 +122,13 @@ void ActiveRun::kill() {
   look();
 }
 
-// First for the walk, then for the report of who is stuck; later only the kernel's word is waited
-// for.
+// First for the walk, then for the report of who is stuck. Later only the kernel's word is waited
+// for, unless it could not be asked for (no inotify watch was to be had).
 void ActiveRun::arm_proof() {
   const auto since = base::between(killed_at_, base::Moment::now());
-  const auto next = since < kWalkAfter ? kWalkAfter - since : kProofBound - since;
+  const auto next = since < kWalkAfter    ? kWalkAfter - since
+                    : since < kProofBound ? kProofBound - since
+                                          : kProofBound;
   proof_ = around_.loop.after(next, [this] { raise(run::Event::proof_overdue); });
 }
 
@@ -121,16 +138,14 @@ void ActiveRun::walk() {
   if (!group) return look();
   auto walked = cgroup::kill_by_walk(*group);
   if (!walked) log(Level::error, "run {}: {}", record_.id.text(), walked.error().message);
-  if (base::between(killed_at_, base::Moment::now()) < kProofBound) {
-    arm_proof();
-  } else {
-    name_stuck(*group, whole ? path() : work_path());
-  }
+  const bool in_time = base::between(killed_at_, base::Moment::now()) < kProofBound;
+  if (!in_time) name_stuck(*group, whole ? path() : work_path());
+  if (in_time || !watch_) arm_proof();
   look();
 }
 
 void ActiveRun::name_stuck(const cgroup::Group& group, const std::string& path) {
-  auto stuck = snapshot_stuck(group, path, lineage_);
+  auto stuck = rows_of(snapshot_stuck(group, path, lineage_));
   if (stuck.empty()) return;
   leaks_.stuck(std::move(stuck));
   count_leaks();
@@ -173,7 +188,7 @@ void ActiveRun::close() {
   auto supervisor = open_supervisor(directory_);
   const pid_t supervisor_pid = supervisor ? supervisor->pid() : 0;
   if (auto whole = directory_.open()) {
-    leaks_.strangers(snapshot(*whole, path(), lineage_, {supervisor_pid}));
+    leaks_.strangers(rows_of(snapshot(*whole, path(), lineage_, {supervisor_pid})));
     count_leaks();
     auto killed = cgroup::kill(*whole);
     if (!killed) log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
@@ -221,8 +236,7 @@ void ActiveRun::save_ending(bool all_asked) {
                            .ended_by = status_.report.ended_by,
                            .all_asked = all_asked_,
                            .began = end_began_,
-                           .kill_at_usec = kill_at_usec_.value_or(0),
-                           .terminated = 0};
+                           .kill_at_usec = kill_at_usec_.value_or(0)};
   auto group = directory_.open();
   const auto saved = group ? cgroup::write_record(*group, run::kEndXattr, run::to_json(ending))
                            : Result<void>(group.error());

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "cgroup/processes.h"
 #include "daemon/service.h"
 
 namespace corral::daemon {
@@ -49,6 +50,10 @@ class Page {
       rows_.push_back({entry.id.text(), entry.invocation.text(), std::move(process)});
     }
   }
+  // The command lines of the page, and of no others: a run may have ten thousand.
+  void describe() {
+    for (auto& row : rows_) cgroup::describe(row.process);
+  }
   std::vector<dbus::ProcessRow> take() { return std::move(rows_); }
 
  private:
@@ -83,6 +88,7 @@ run::Answer<std::vector<dbus::ProcessRow>> Service::list_processes(
     if (entry->run && wants(filter, *entry) && may_see(caller, *entry))
       page.add(*entry, entry->run->processes());
   }
+  page.describe();
   return page.take();
 }
 

@@ -152,6 +152,9 @@ Result<void> Service::launch(Entry& entry, const run::Spec& spec) {
                     .exit_file = exit_file->get()};
   spawner_.start(birth, [this, invocation = entry.invocation](Result<Born> outcome) {
     Entry* born = registry_.of(invocation);
+    if (outcome && outcome->moved)
+      log(Level::notice, "run {}: its processes were moved into the cgroup, not born there",
+          born != nullptr ? born->id.text() : "?");
     if (born != nullptr && born->run) born->run->born(std::move(outcome));
   });
   return {};

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "run/report.h"
 
 namespace corral::daemon {
 
-std::vector<run::Process> snapshot(const cgroup::Group& group, const std::string& group_path,
-                                   const cgroup::Lineage& lineage,
-                                   std::initializer_list<pid_t> except) {
+Result<std::vector<run::Process>> snapshot(const cgroup::Group& group,
+                                           const std::string& group_path,
+                                           const cgroup::Lineage& lineage,
+                                           std::initializer_list<pid_t> except) {
   auto members = cgroup::members(group);
-  if (!members) {
-    log(Level::warning, "snapshot: {}", members.error().message);
-    return {};
-  }
+  if (!members) return members.error();
   std::erase_if(*members, [&](const cgroup::Member& member) {
     return std::ranges::find(except, member.pid) != except.end();
   });
@@ -25,10 +22,12 @@ std::vector<run::Process> snapshot(const cgroup::Group& group, const std::string
   return processes;
 }
 
-std::vector<run::Process> snapshot_stuck(const cgroup::Group& group, const std::string& group_path,
-                                         const cgroup::Lineage& lineage) {
+Result<std::vector<run::Process>> snapshot_stuck(const cgroup::Group& group,
+                                                 const std::string& group_path,
+                                                 const cgroup::Lineage& lineage) {
   auto processes = snapshot(group, group_path, lineage, {});
-  for (auto& process : processes) cgroup::describe_wait(process);
+  if (!processes) return processes;
+  for (auto& process : *processes) cgroup::describe_wait(process);
   return processes;
 }
 

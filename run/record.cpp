@@ -58,7 +58,6 @@ void visit(E& e, F& f) {
   f("began_realtime", e.began.realtime_usec);
   f("began_monotonic", e.began.monotonic_usec);
   f("kill_at_usec", e.kill_at_usec);
-  f("terminated", e.terminated);
 }
 
 // What stands in a field that must hold an id until the text gave it one; never returned.

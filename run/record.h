@@ -77,7 +77,6 @@ struct Ending {
   bool all_asked = false;     // SIGTERM went to everyone
   base::Moment began;         // of the end
   uint64_t kill_at_usec = 0;  // CLOCK_MONOTONIC; 0: grace has not begun
-  uint64_t terminated = 0;
 
   friend bool operator==(const Ending&, const Ending&) = default;
 };
