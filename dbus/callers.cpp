@@ -1,5 +1,6 @@
 #include "dbus/callers.h"
 
+#include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -74,7 +75,22 @@ void Callers::answered(const std::string& sender, const Dict* credentials) {
   for (auto& ready : queue.mapped()) ready(caller);
 }
 
+// A process that has exited calls no more; its fd is not held for it.
+void Callers::forget_exited() {
+  std::vector<pollfd> pidfds;
+  std::vector<const std::string*> senders;
+  for (const auto& [sender, known] : known_) {
+    pidfds.push_back({.fd = known.pidfd.get(), .events = POLLIN, .revents = 0});
+    senders.push_back(&sender);
+  }
+  if (poll(pidfds.data(), pidfds.size(), 0) <= 0) return;
+  for (size_t i = 0; i < pidfds.size(); ++i) {
+    if (pidfds[i].revents != 0) known_.erase(std::string(*senders[i]));
+  }
+}
+
 const Caller& Callers::remember(const std::string& sender, uint32_t uid, uint32_t pid) {
+  forget_exited();
   if (known_.size() >= kRemembered) {
     known_.erase(std::ranges::min_element(
         known_, {}, [](const auto& entry) { return entry.second.last_used; }));

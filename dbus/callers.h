@@ -41,6 +41,7 @@ class Callers {
   };
   void ask(const std::string& sender);
   void answered(const std::string& sender, const Dict* credentials);
+  void forget_exited();
   const Caller& remember(const std::string& sender, uint32_t uid, uint32_t pid);
 
   std::unique_ptr<sdbus::IProxy> bus_daemon_;
