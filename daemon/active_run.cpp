@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
 
 #include "base/log.h"
@@ -9,6 +10,15 @@
 #include "daemon/constants.h"
 
 namespace corral::daemon {
+namespace {
+
+struct Reset {
+  bool& flag;
+  ~Reset() { flag = false; }
+};
+
+}  // namespace
+
 run::Status initial_status(const run::Record& record) {
   run::Status status;
   status.report.id = record.id.text();
@@ -48,6 +58,7 @@ void ActiveRun::raise(run::Event event) {
 void ActiveRun::drain() {
   if (draining_) return;
   draining_ = true;
+  const Reset reset{draining_};  // also where an action throws
   while (!when_frozen_) {
     if (!actions_.empty()) {
       const auto action = actions_.front();
@@ -61,7 +72,6 @@ void ActiveRun::drain() {
       break;
     }
   }
-  draining_ = false;
 }
 
 void ActiveRun::apply(run::Event event) {
@@ -123,21 +133,27 @@ void ActiveRun::go_on() {
 
 void ActiveRun::born(Result<Born> outcome) {
   spawning_ = false;
-  if (!outcome) {
+  const auto known = outcome ? know(std::move(*outcome)) : Result<void>(outcome.error());
+  if (!known) {
     status_.report.result = run::RunResult::start_failed;
-    if (status_.report.end_message.empty()) status_.report.end_message = outcome.error().message;
-    raise(run::Event::start_failed);
-  } else {
-    const pid_t pid = outcome->driver.pid();
-    lineage_ = {.driver = pid,
-                .driver_sid = pid,
-                .driver_pgid = pid,
-                .supervisor = static_cast<pid_t>(outcome->supervisor_pid)};
-    status_.driver_pid = static_cast<uint32_t>(pid);
-    watch_driver(std::move(outcome->driver));
-    raise(run::Event::executed);
+    if (status_.report.end_message.empty()) status_.report.end_message = known.error().message;
   }
+  raise(known ? run::Event::executed : run::Event::start_failed);
   look();
+}
+
+// A driver whose exit could not be waited for is one that could not be started.
+Result<void> ActiveRun::know(Born born) try {
+  const pid_t pid = born.driver.pid();
+  lineage_ = {.driver = pid,
+              .driver_sid = pid,
+              .driver_pgid = pid,
+              .supervisor = static_cast<pid_t>(born.supervisor_pid)};
+  watch_driver(std::move(born.driver));
+  status_.driver_pid = static_cast<uint32_t>(pid);
+  return {};
+} catch (const std::exception& error) {
+  return Error{fmt::format("watch the driver: {}", error.what()), 0};
 }
 
 void ActiveRun::watch_driver(std::optional<cgroup::Pidfd> driver) {

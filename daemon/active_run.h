@@ -106,6 +106,7 @@ class ActiveRun {
   void close();
   void finish();
 
+  Result<void> know(Born born);
   void watch_work();
   void watch_whole();
   void watch_driver(std::optional<cgroup::Pidfd> driver);

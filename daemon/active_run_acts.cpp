@@ -135,7 +135,10 @@ void ActiveRun::arm_proof() {
 void ActiveRun::walk() {
   const bool whole = phase_ == run::Phase::closing;
   auto group = whole ? directory_.open() : directory_.open_work();
-  if (!group) return look();
+  if (!group) {
+    if (!cgroup::is_gone(group.error())) arm_proof();  // no fd to be had, say: again
+    return look();
+  }
   auto walked = cgroup::kill_by_walk(*group);
   if (!walked) log(Level::error, "run {}: {}", record_.id.text(), walked.error().message);
   const bool in_time = base::between(killed_at_, base::Moment::now()) < kProofBound;

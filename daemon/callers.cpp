@@ -38,12 +38,14 @@ run::Who who(const dbus::Caller& caller) {
 }
 
 Seat seat_of(const dbus::Caller& caller, const Root* root) {
-  if (root == nullptr) return {.known = true, .run = {}};
-  if (caller.pid == 0 || caller.pidfd < 0) return {};
+  if (root == nullptr) return {.known = true, .why_not = {}, .run = {}};
+  const Seat gone{.known = false, .why_not = "the caller's process is gone", .run = {}};
+  if (caller.pid == 0 || caller.pidfd < 0) return gone;
   auto run = root->run_of(caller.pid);
   // Read first, then asked whether it is still there: else the number could be another's by now.
-  if (!run || has_exited(caller.pidfd)) return {};
-  return {.known = true, .run = *run};
+  if (has_exited(caller.pidfd)) return gone;
+  if (!run) return {.known = false, .why_not = run.error().message, .run = {}};
+  return {.known = true, .why_not = {}, .run = *run};
 }
 
 dbus::Position position(const Seat& seat, const run::Invocation& invocation) {

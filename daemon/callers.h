@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "daemon/root.h"
 #include "dbus/authority.h"
@@ -17,6 +18,7 @@ run::Who who(const dbus::Caller& caller);
 // read). `root` may be nullptr: nowhere is a run then.
 struct Seat {
   bool known = false;
+  std::string why_not;  // where it is not known
   std::optional<run::DirectoryName> run;
 };
 Seat seat_of(const dbus::Caller& caller, const Root* root);

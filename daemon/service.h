@@ -75,6 +75,7 @@ class Service final : public dbus::Calls, public RunObserver {
 
   // service_start.cpp
   std::optional<run::Fault> refuse_start(const dbus::Caller& caller, const run::RunId& id);
+  Result<void> begin(Entry& entry, run::Record record, const run::Spec& spec);
   Result<void> prepare(Entry& entry, run::Record record);
   Result<void> launch(Entry& entry, const run::Spec& spec);
   void fail_start(Entry& entry, const Error& error);

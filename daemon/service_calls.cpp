@@ -34,7 +34,7 @@ run::Answer<T> refusal(run::Fault fault) {
 
 std::optional<run::Fault> Service::refuse(const dbus::Caller& caller, const Entry& entry,
                                           dbus::Act act) {
-  const Seat seat = act == dbus::Act::see ? Seat{.known = true, .run = {}}
+  const Seat seat = act == dbus::Act::see ? Seat{.known = true, .why_not = {}, .run = {}}
                                           : seat_of(caller, root_ ? &*root_ : nullptr);
   return dbus::refuse({.act = act,
                        .caller_uid = caller.uid,

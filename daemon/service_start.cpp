@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include "base/file.h"
@@ -67,8 +68,10 @@ std::optional<run::Fault> Service::refuse_start(const dbus::Caller& caller, cons
                       fmt::format("start run \"{}\": {}", id.text(), root.error().message)};
   const Seat seat = seat_of(caller, *root);
   if (!seat.known)
-    return run::Fault{FaultKind::access_denied,
-                      fmt::format("start run \"{}\": the caller's process is gone", id.text())};
+    return run::Fault{
+        FaultKind::access_denied,
+        fmt::format("start run \"{}\": find out whether the caller is inside a run: {}", id.text(),
+                    seat.why_not)};
   if (seat.run)
     return run::Fault{
         FaultKind::not_supported,
@@ -99,12 +102,20 @@ void Service::start_run(const dbus::Caller& caller, run::Spec spec,
   made->status = initial_status(record);
   made->start_reply = std::move(reply);
   Entry& entry = registry_.add(std::move(made));
-  auto started = prepare(entry, std::move(record));
-  if (started) started = launch(entry, spec);
+  auto started = begin(entry, std::move(record), spec);
+  if (!started && entry.run) return entry.run->born(started.error());  // something may live already
   if (!started) return fail_start(entry, started.error());
   if (server_ == nullptr) return;
   server_->publish(entry.status);  // while the spawner works
   server_->manager_changed({"Runs"});
+}
+
+// A library that throws (no memory, no fd for the loop) fails this start like any other step.
+Result<void> Service::begin(Entry& entry, run::Record record, const run::Spec& spec) try {
+  auto prepared = prepare(entry, std::move(record));
+  return prepared ? launch(entry, spec) : prepared;
+} catch (const std::exception& error) {
+  return Error{error.what(), 0};
 }
 
 // mkdir <run>, record, stub, init/ and work/: in this order, so that whatever is found of a start
@@ -167,7 +178,6 @@ void Service::fail_start(Entry& entry, const Error& error) {
   report.end_message = error.message;
   report.end = base::Moment::now();
   report.state = run::State::ended;
-  entry.run.reset();  // its watch goes before the directory
   auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
   if (parent && entry.status.control_group_id != 0)
     janitor_.remove(std::move(*parent), run::directory_name(entry.id, entry.invocation),
