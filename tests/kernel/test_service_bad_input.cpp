@@ -1,12 +1,16 @@
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "cgroup/mount.h"
+#include "daemon/root.h"
 #include "harness/eventually.h"
 #include "harness/must.h"
 #include "harness/stack.h"
@@ -156,16 +160,59 @@ TEST_F(ServiceBadInput, AReportThatAFullDiskDoesNotTakeIsKeptAndStoredLater) {
   ASSERT_EQ(std::system(("umount -l " + ended).c_str()), 0);  // the service holds it open
 }
 
-TEST(ServiceWithoutContainment, NoRunStartsAndTheRemedyIsSaid) {
-  harness::Stack stack({.start = false});
-  stack.options().corrald_arguments = {"--cgroup-root=/proc"};
-  stack.start_bus();
-  stack.start_spawner();
-  stack.start_corrald();
-  const auto answer = stack.client().start_run("r", {"true"}, path_only());
-  EXPECT_EQ(error_of(answer), ours("ContainmentUnavailable"));
-  EXPECT_NE(answer.error().message.find("--cgroup-root"), std::string::npos)
-      << answer.error().message;
+// The service with a wrapper, or with a root that it cannot use: it comes up, says why, and starts
+// nothing.
+class ServiceWithoutContainment : public Test {
+ protected:
+  std::string refusal(const std::vector<std::string>& wrapper, const std::string& root = "") {
+    harness::Stack stack({.start = false});
+    stack.options().corrald_wrapper = wrapper;
+    if (!root.empty()) stack.options().corrald_arguments = {"--cgroup-root=" + root};
+    stack.start_bus();
+    stack.start_spawner();
+    stack.start_corrald();
+    const auto answer = stack.client().start_run("r", {"true"}, path_only());
+    EXPECT_EQ(error_of(answer), ours("ContainmentUnavailable"));
+    EXPECT_NE(stack.log().find("no run can start"), std::string::npos) << stack.log();
+    return answer ? "" : answer.error().message;
+  }
+  // In a mount namespace of its own.
+  static std::vector<std::string> with_mounts(const std::string& change) {
+    return {"unshare", "--mount", "sh", "-ec", change + "; exec \"$0\" \"$@\""};
+  }
+  const std::string mount_ = must(cgroup::find_mount()).path;
+};
+
+TEST_F(ServiceWithoutContainment, ARootThatIsNoCgroupIsNamedWithTheRemedy) {
+  EXPECT_THAT(refusal({}, "/proc"), testing::HasSubstr("--cgroup-root"));
+  EXPECT_THAT(refusal({}, "/no/such/directory"), testing::HasSubstr("No such file or directory"));
+}
+
+TEST_F(ServiceWithoutContainment, AMachineWithoutCgroup2SaysSo) {
+  EXPECT_THAT(refusal(with_mounts("umount -l " + mount_)), testing::HasSubstr("cgroup2"));
+}
+
+TEST_F(ServiceWithoutContainment, AReadOnlyCgroupIsNamedWithTheRemedy) {
+  const auto message = refusal(with_mounts("mount --bind " + mount_ + " " + mount_ +
+                                           "; mount -o remount,bind,ro " + mount_));
+  EXPECT_THAT(message, testing::HasSubstr("Read-only file system"));
+  EXPECT_THAT(message, testing::HasSubstr("delegated"));
+}
+
+TEST_F(ServiceWithoutContainment, ACgroupOfAnotherUserIsNamedWithTheRemedy) {
+  const auto root = mount_ + "/corral-not-delegated-" + std::to_string(getpid());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (setresuid(65534, 65534, 65534) < 0) _exit(2);
+    const auto opened = daemon::Root::open(root);
+    const bool clear = !opened && opened.error().code == EACCES &&
+                       opened.error().message.find("Delegate=yes") != std::string::npos;
+    _exit(clear ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace
