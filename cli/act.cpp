@@ -47,7 +47,7 @@ int end_run(const Session& session, const std::string& id, json& reports) {
 int run_detached(const Session& session) {
   const Arguments& arguments = session.arguments;
   const auto run = session.service.start_run(arguments.start);
-  if (!run) return fail(arguments, arguments.start.id, run.error());
+  if (!run) return fail(arguments, "", run.error());
   if (arguments.json)
     return print_json(arguments,
                       {{"Id", run->id}, {"Invocation", run->invocation}, {"Path", run->path}});

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLongestParent = 70;
 
 Result<std::string> make_below(const std::string& parent) {
-  std::string path = parent + "/corral-XXXXXX";
+  std::string path = parent + "/corralctl-XXXXXX";
   if (parent.size() > kLongestParent) return failed(ENAMETOOLONG, "make a directory in " + parent);
   if (mkdtemp(path.data()) == nullptr) return failed(errno, "make a directory in " + parent);
   return path;

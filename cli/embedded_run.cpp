@@ -50,9 +50,8 @@ StartRequest embedded_request(const Arguments& arguments, const std::string& add
 
 // The status of a shell for a command that could not be executed (dash(1), 126 and 127). The step
 // and the text of errno are in the report.
-int status_of_failed_start(Service& service, const RunRef& run) {
-  const auto report = service.get_report(run);
-  const std::string why = report ? report->value("EndMessage", "") : "";
+int status_of_failed_start(const json& report) {
+  const std::string why = report.value("EndMessage", "");
   const auto ends_with = [&](int code) {
     return why.ends_with(std::string(": ") + strerror(code));
   };
@@ -75,16 +74,13 @@ class EmbeddedRun {
   // kSuccess once the driver executes, else the exit status.
   int start(const StartRequest& request) {
     const auto started = service_.start_run(request);
-    if (!started) {
-      const int status = fail(arguments_, "", started.error());
-      const bool tried =
-          dbus::parse_error_name(started.error().name) == run::FaultKind::start_failed;
-      return tried ? status_of_failed_start(service_, run_) : status;
-    }
+    if (!started) return fail(arguments_, "", started.error());
     run_.invocation = started->invocation;
     path_ = started->path;
     return kSuccess;
   }
+
+  Called<json> report() { return service_.get_report(run_); }
 
   // The report, once nothing is left.
   Called<json> wait() {
@@ -96,7 +92,7 @@ class EmbeddedRun {
       progress_.reset();
       if (!status) return status;
     }
-    return service_.get_report(run_);
+    return report();
   }
 
  private:
@@ -125,7 +121,7 @@ class EmbeddedRun {
   }
 
   void show_progress() {
-    if (!progress_) progress_.emplace(service_, output_, run_.id, path_);
+    if (!progress_ && !path_.empty()) progress_.emplace(service_, output_, run_.id, path_);
   }
 
   const Arguments& arguments_;
@@ -138,19 +134,27 @@ class EmbeddedRun {
   std::optional<Progress> progress_;
 };
 
-// The run in a service that is up; its report goes to `report`.
-int run_in(const EmbeddedStack& stack, const Arguments& arguments, const Output& output,
-           int signals, json& report) {
+struct Outcome {
+  int status = kSuccess;  // of a failure of our own
+  json report;            // null where there is none
+};
+
+// The run in a service that is up.
+Outcome run_in(const EmbeddedStack& stack, const Arguments& arguments, const Output& output,
+               int signals) {
   auto service = Service::connect({dbus::BusKind::address, stack.address()});
-  if (!service) return fail(arguments, "", service.error());
+  if (!service) return {fail(arguments, "", service.error()), {}};
   EmbeddedRun run(arguments, output, *service, signals);
-  if (const int status = run.start(embedded_request(arguments, stack.address()));
-      status != kSuccess)
-    return status;
-  auto ended = run.wait();
-  if (!ended) return fail(arguments, arguments.start.id, ended.error());
-  report = std::move(*ended);
-  return kSuccess;
+  const int status = run.start(embedded_request(arguments, stack.address()));
+  if (status != kSuccess) {
+    // A start that got as far as the driver has a report, which says at which step it failed.
+    auto report = run.report();
+    if (!report) return {status, {}};
+    return {status_of_failed_start(*report), std::move(*report)};
+  }
+  auto report = run.wait();
+  if (!report) return {fail(arguments, arguments.start.id, report.error()), {}};
+  return {kSuccess, std::move(*report)};
 }
 
 // Opened before anything is started, so that a name that cannot be written costs no run.
@@ -168,17 +172,18 @@ int write_report(const Arguments& arguments, int file, const json& report) {
 
 // What is said of the run, and the status that it leaves us with.
 int conclude(const Arguments& arguments, const Output& output, int report_file,
-             const json& object) {
-  const auto report = report_of(object);
+             const Outcome& outcome) {
+  if (outcome.report.is_null()) return outcome.status;
+  const auto report = report_of(outcome.report);
   if (!report) return fail(arguments, arguments.start.id, report.error());
   const bool notable = report->leaks_found > 0 || report->escaped > 0 || report->stuck > 0;
-  const bool seen = status_of_driver(report->driver_exit, report->driver_status) != kOwnFailure ||
-                    report->driver_exit == run::DriverExit::exited;
-  if (notable || !seen || arguments.verbose)
+  const bool unseen = report->driver_exit == run::DriverExit::unknown;
+  if (outcome.status == kSuccess && (notable || unseen || arguments.verbose))
     write_error(report_text(*report, output.error, arguments.legend));
-  if (const int status = write_report(arguments, report_file, object); status != kSuccess)
+  if (const int status = write_report(arguments, report_file, outcome.report); status != kSuccess)
     return status;
-  return status_of_driver(report->driver_exit, report->driver_status);
+  return outcome.status != kSuccess ? outcome.status
+                                    : status_of_driver(report->driver_exit, report->driver_status);
 }
 
 // What the service is started with: not what a service manager said to us alone.
@@ -200,10 +205,9 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   auto stack = EmbeddedStack::start(arguments.cgroup_root, service_environment());
   if (!stack) return fail(arguments, "", stack.error());
 
-  json report;
-  const int status = run_in(*stack, arguments, output, signals->get(), report);
+  const Outcome outcome = run_in(*stack, arguments, output, signals->get());
   if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
-  return report.is_null() ? status : conclude(arguments, output, report_file->get(), report);
+  return conclude(arguments, output, report_file->get(), outcome);
 }
 
 }  // namespace corral::cli

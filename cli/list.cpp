@@ -16,7 +16,7 @@ namespace corral::cli {
 namespace {
 
 std::string footer(size_t count, const char* one, const char* many) {
-  return fmt::format("\n{} listed.\n", count_text(count, one, many));
+  return fmt::format("{}{} listed.\n", count == 0 ? "" : "\n", count_text(count, one, many));
 }
 
 std::string age_text(const run::Report& report, uint64_t now) {

@@ -45,8 +45,12 @@ std::string state_text(const run::Report& report) {
 
 std::string outlived_text(const run::Report& report) {
   if (report.result == run::RunResult::start_failed) return "";
+  const bool natural = report.end_reason == run::EndReason::driver_exited;
   if (report.leaks_found == 0)
-    return report.state == run::State::ended ? "; nothing had outlived it" : "";
+    return natural && report.state == run::State::ended ? "; nothing had outlived it" : "";
+  if (report.end_reason == run::EndReason::requested)
+    return fmt::format("; {} went with it",
+                       count_text(report.leaks_found, "other process", "other processes"));
   return fmt::format("; {} had outlived it",
                      count_text(report.leaks_found, "process", "processes"));
 }

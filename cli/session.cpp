@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,9 @@
 namespace corral::cli {
 namespace {
 
-std::string bus_text(const dbus::BusAddress& bus) {
+std::string bus_text(const Arguments& arguments) {
+  const dbus::BusAddress& bus = arguments.bus;
+  if (arguments.embedded) return "its private bus";
   switch (bus.kind) {
     case dbus::BusKind::system:
       return "the system's bus";
@@ -29,25 +32,26 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 }
 
 // Errors of the bus itself say nothing about where we looked.
-std::string explained(const dbus::BusAddress& bus, const CallError& error) {
+std::string explained(const Arguments& arguments, const CallError& error) {
   if (is_one_of(error.name, {"org.freedesktop.DBus.Error.ServiceUnknown",
                              "org.freedesktop.DBus.Error.NameHasNoOwner"}))
     return fmt::format(
         "no service on {}; start corrald there, name its bus with --bus, or use --embedded run",
-        bus_text(bus));
+        bus_text(arguments));
   if (is_one_of(error.name,
                 {"org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut"}))
-    return fmt::format("the service on {} does not answer", bus_text(bus));
+    return fmt::format("the service on {} does not answer", bus_text(arguments));
   if (is_one_of(error.name,
                 {"org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected"}))
-    return fmt::format("the service on {} went away before it answered", bus_text(bus));
+    return fmt::format("the service on {} went away before it answered", bus_text(arguments));
   return error.message.empty() ? error.name : error.message;
 }
 
 int status_of(Command command, const CallError& error) {
   const auto kind = dbus::parse_error_name(error.name);
   if (command == Command::status &&
-      (kind == run::FaultKind::no_such_run || kind == run::FaultKind::no_run_for_pid))
+      (kind == run::FaultKind::no_such_run || kind == run::FaultKind::no_run_for_pid ||
+       kind == run::FaultKind::pid_unknown))
     return kNoSuchRun;
   if (kind == run::FaultKind::still_populated) return kStillPopulated;
   return own_failure(command);
@@ -72,8 +76,7 @@ int own_failure(Command command) {
 }
 
 int fail(const Arguments& arguments, std::string_view object, const CallError& error) {
-  return say(arguments, object, explained(arguments.bus, error),
-             status_of(arguments.command, error));
+  return say(arguments, object, explained(arguments, error), status_of(arguments.command, error));
 }
 
 int fail(const Arguments& arguments, std::string_view object, const Error& error) {

@@ -81,6 +81,7 @@ std::string Table::line(const std::vector<Cell>& row, const std::vector<size_t>&
 }
 
 std::string Table::text(const Format& format, bool titles) const {
+  if (rows_.empty()) return "";
   const std::vector<size_t> room = widths(format, titles);
   std::string out;
   if (titles) {

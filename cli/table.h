@@ -29,8 +29,8 @@ struct Format {
 };
 
 // Rows below titles, two blanks between columns. Text is made printable; empty cells show as "-".
-// Where a line is wider than the terminal, columns that shrink do so down to kNarrowest, and then
-// the line is cut with … at its end.
+// No rows, no titles. Where a line is wider than the terminal, columns that shrink do so down to
+// kNarrowest, and then the line is cut with … at its end.
 class Table {
  public:
   static constexpr size_t kNarrowest = 12;

@@ -1,0 +1,179 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "cli/decode.h"
+#include "cli/report_text.h"
+#include "cli/status_text.h"
+#include "run/json_fields.h"
+
+namespace corral::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+run::Process leak(uint32_t pid, std::string port, run::Outcome outcome) {
+  run::Process process;
+  process.pid = pid;
+  process.argv = {"node", "server.js"};
+  process.age_usec = 2'100'000;
+  process.rss = 389ULL << 20;
+  process.detached = run::Detached::own_session;
+  process.listening = {std::move(port)};
+  process.outcome = outcome;
+  return process;
+}
+
+run::Report ended() {
+  run::Report report;
+  report.id = "demo";
+  report.invocation = "9f86d081884c7d659a2feaa0c55ad015";
+  report.state = run::State::ended;
+  report.result = run::RunResult::success;
+  report.end_reason = run::EndReason::driver_exited;
+  report.driver_exit = run::DriverExit::exited;
+  report.wall_usec = 1'200'000;
+  report.time_to_empty_usec = 5'000'000;
+  return report;
+}
+
+TEST(ReportText, NamesEachLeakAndProvesThatNothingIsLeft) {
+  run::Report report = ended();
+  report.leaks_found = 2;
+  report.terminated = report.killed = 1;
+  report.leaks = {leak(10, "tcp:127.0.0.1:5173", run::Outcome::term),
+                  leak(11, "tcp:127.0.0.1:80", run::Outcome::kill)};
+  EXPECT_EQ(report_text(report, {}),
+            "Run demo (9f86d081…) ended: driver exited with 0 after 1.2s; 2 processes had outlived "
+            "it.\n"
+            "PID  COMMAND          AGE  MEMORY  DETACHED     LISTENING           OUTCOME\n"
+            " 10  node server.js  2.1s    389M  own-session  tcp:127.0.0.1:5173  term\n"
+            " 11  node server.js  2.1s    389M  own-session  tcp:127.0.0.1:80    kill\n"
+            "1 went after SIGTERM, 1 was killed; nothing is left (proven in 5.0s).\n");
+}
+
+TEST(ReportText, IsShortForACleanRun) {
+  EXPECT_EQ(
+      report_text(ended(), {}),
+      "Run demo (9f86d081…) ended: driver exited with 0 after 1.2s; nothing had outlived it.\n"
+      "Nothing is left (proven in 5.0s).\n");
+}
+
+TEST(ReportText, NeverSaysThatNothingIsLeftWhereSomethingIs) {
+  run::Report report = ended();
+  report.leaks_found = report.stuck = 1;
+  EXPECT_THAT(report_text(report, {}), Not(HasSubstr("is left")));
+  EXPECT_THAT(report_text(report, {}), HasSubstr("1 was killed and is still there"));
+}
+
+TEST(ReportText, ClaimsNothingThatWasNotSeen) {
+  run::Report report = ended();
+  report.end_reason = run::EndReason::reboot;
+  report.driver_exit = run::DriverExit::unknown;
+  report.unknown_reason = "no record";
+  report.time_to_empty_usec.reset();
+  report.wall_usec.reset();
+  EXPECT_EQ(report_text(report, {}),
+            "Run demo (9f86d081…) ended with a reboot: driver's exit was not seen (no record).\n");
+}
+
+TEST(ReportText, SaysWhoAskedForTheEndAndWhy) {
+  run::Report report = ended();
+  report.end_reason = run::EndReason::requested;
+  report.ended_by = "uid 0, pid 17 (busctl)";
+  report.end_message = "too\033 slow";
+  report.driver_exit = run::DriverExit::killed;
+  report.driver_status = SIGTERM;
+  report.leaks_found = 1;
+  EXPECT_THAT(report_text(report, {}),
+              StartsWith("Run demo (9f86d081…) ended on request of uid 0, pid 17 (busctl) "
+                         "(\"too\\x1b slow\"): driver was killed by SIGTERM after 1.2s; 1 other "
+                         "process went with it.\n"));
+}
+
+TEST(ReportText, CountsWhatIsNotListed) {
+  run::Report report = ended();
+  report.leaks_found = 10'000;
+  report.leaks_omitted = 9'999;
+  report.leaks = {leak(10, "", run::Outcome::term)};
+  EXPECT_THAT(report_text(report, {}), HasSubstr("\n… and 9999 more\n"));
+}
+
+TEST(ReportText, OfAFailedStartNamesTheStep) {
+  run::Report report = ended();
+  report.result = run::RunResult::start_failed;
+  report.driver_exit = run::DriverExit::none;
+  report.end_message = "exec \"x\": No such file or directory";
+  EXPECT_THAT(report_text(report, {}),
+              HasSubstr("ended: driver did not start: exec \"x\": No such file or directory.\n"));
+}
+
+TEST(ReportText, OfALiveRunSaysHowFarItGot) {
+  run::Report report = ended();
+  report.state = run::State::running;
+  report.end_reason = run::EndReason::none;
+  report.driver_exit = run::DriverExit::none;
+  EXPECT_EQ(report_text(report, {}), "Run demo (9f86d081…) is running: driver runs.\n");
+}
+
+run::Status status() {
+  run::Status s;
+  s.report = ended();
+  s.report.state = run::State::running;
+  s.report.result = run::RunResult::none;
+  s.report.driver_exit = run::DriverExit::none;
+  s.report.end_reason = run::EndReason::none;
+  s.report.start.realtime_usec = 1'700'000'000'000'000;
+  s.description = "a build";
+  s.driver_pid = 10;
+  s.labels = {{"k", "v"}};
+  s.control_group = "/corral/runs/demo";
+  return s;
+}
+
+TEST(StatusText, HasTheTreeAtItsEnd) {
+  const std::string text = status_text(status(), {leak(10, "tcp:127.0.0.1:80", run::Outcome::left)},
+                                       1'700'000'003'000'000, {});
+  EXPECT_THAT(text, StartsWith("● demo - a build\n"));
+  EXPECT_THAT(text, HasSubstr("State: running since "));
+  EXPECT_THAT(text, HasSubstr("; 3.0s ago\n"));
+  EXPECT_THAT(text, HasSubstr("Labels: k=v\n"));
+  EXPECT_THAT(text, HasSubstr("Driver: 10 (runs)\n"));
+  EXPECT_THAT(text, HasSubstr("Memory: 389M resident\n"));
+  EXPECT_THAT(text, EndsWith("10 node server.js  (own-session)  tcp:127.0.0.1:80\n"));
+}
+
+TEST(StatusText, ColoursNothingButTheState) {
+  const std::string text = status_text(status(), {}, 0, {0, true});
+  EXPECT_THAT(text, StartsWith("\033[32m●\033[0m demo"));
+  EXPECT_THAT(text, HasSubstr("State: \033[32mrunning\033[0m since"));
+}
+
+TEST(Decode, GivesBackTheReportThatWasSent) {
+  run::Report report = ended();
+  report.leaks_found = 1;
+  report.leaks = {leak(10, "tcp:127.0.0.1:80", run::Outcome::kill)};
+  json object = json::object();
+  run::FieldWriter writer(object);
+  run::each_field(report, writer);
+  const auto read = report_of(object);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, report);
+}
+
+TEST(Decode, NamesTheFieldOfAnotherVersion) {
+  json object = json::object();
+  run::FieldWriter writer(object);
+  run::each_field(ended(), writer);
+  object["State"] = "holding";
+  EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"holding\""));
+  EXPECT_THAT(report_of(json::array()).error().message, HasSubstr("no dictionary"));
+}
+
+}  // namespace
+}  // namespace corral::cli
