@@ -85,14 +85,14 @@ run::Answer<void> Service::signal_run(const dbus::Caller& caller, const dbus::Ru
   if (!entry) return refusal<void>(entry.error());
   const auto& id = ref.id.text();
   if ((*entry)->ended() || (*entry)->run->starting())
-    return run::fault(FaultKind::no_such_run,
-                      fmt::format("signal run \"{}\": nothing of it is running; it is {}", id,
-                                  run::word((*entry)->status.report.state)));
+    return run::fault(FaultKind::run_busy,
+                      fmt::format("signal run \"{}\": it is {}, and nothing of it can be signalled",
+                                  id, run::word((*entry)->status.report.state)));
   ActiveRun& live = *(*entry)->run;
   const auto sent =
       whom == dbus::Whom::driver ? live.signal_driver(signal) : live.signal_everyone(signal);
   if (sent) return {};
-  const auto kind = sent.error().code == ESRCH ? FaultKind::pid_unknown : FaultKind::access_denied;
+  const auto kind = sent.error().code == ESRCH ? FaultKind::run_busy : FaultKind::access_denied;
   return run::fault(kind, fmt::format("signal run \"{}\": {}", id, sent.error().message));
 }
 

@@ -113,6 +113,13 @@ TEST_F(ServiceBadInput, AWrongInvocationTouchesNothing) {
   must(stack_.client().end_run("r"));
 }
 
+TEST_F(ServiceBadInput, ARunWithoutADriverIsNotSignalled) {
+  must(stack_.client().start_run("r", {"true"}, path_only()));
+  must(stack_.client().wait_run("r"));
+  EXPECT_EQ(error_of(stack_.client().signal_run("r", "driver", 15)), ours("RunBusy"));
+  EXPECT_EQ(error_of(stack_.client().signal_run("r", "all", 15)), ours("RunBusy"));
+}
+
 TEST_F(ServiceBadInput, ASecondLiveRunOfTheIdIsRefusedAndATokenAnswersTheFirst) {
   const auto options = with(path_only(), "Token", std::string("t1"));
   const auto first = must(stack_.client().start_run("r", {"sleep", "100"}, options));
