@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cgroup/pidfd.h"
+#include "cli/cli_test.h"
+#include "harness/eventually.h"
+#include "harness/must.h"
+#include "harness/stack.h"
+
+namespace corral::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+using Embedded = CliTest;
+
+TEST_F(Embedded, PassesTheDriversStatusOnAndSaysNothingOfACleanRun) {
+  const Ran ran = run(embedded({}, {"/bin/sh", "-c", "exit 7"}));
+  EXPECT_EQ(ran.status, 7) << ran.err;
+  EXPECT_EQ(ran.out + ran.err, "");
+  EXPECT_EQ(run(embedded({}, {"/bin/sh", "-c", "kill -9 $$"})).status, 128 + SIGKILL);
+}
+
+TEST_F(Embedded, GivesTheDriverItsOwnStreamsDirectoryAndEnvironment) {
+  const std::string script = "cd / && echo input | FROM_CALLER=1 \"$0\" \"$@\" && echo after";
+  Words words = embedded({"--setenv=FROM_OPTION=2"},
+                         {"/bin/sh", "-c", "cat; pwd; echo $FROM_CALLER $FROM_OPTION; echo e >&2"});
+  words.insert(words.begin(), {"/bin/sh", "-c", script});
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.out, "input\n/\n1 2\nafter\n");
+  EXPECT_EQ(ran.err, "e\n");
+}
+
+TEST_F(Embedded, ReportsLeaksToPeopleAndAsJson) {
+  const std::string file = temp() / "report";
+  const Ran ran = run(embedded({"--id=leaky", "--report=" + file},
+                               {CORRAL_MISBEHAVE, "servers", "1", temp() / "ports"}));
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_THAT(ran.err, HasSubstr("Run leaky ("));
+  EXPECT_THAT(ran.err, HasSubstr("driver exited with 0"));
+  EXPECT_THAT(ran.err, HasSubstr("2 processes had outlived it.\n"));
+  EXPECT_THAT(ran.err, HasSubstr("  tcp:127.0.0.1:"));
+  EXPECT_THAT(ran.err, HasSubstr("nothing is left (proven in "));
+  const json report = json::parse(slurp(file));
+  EXPECT_EQ(report["State"], "ended");
+  EXPECT_EQ(report["LeaksFound"], 2);
+  EXPECT_EQ(report["Leaks"].size(), 2u);
+}
+
+TEST_F(Embedded, ReportsACleanRunWhenAskedTo) {
+  EXPECT_THAT(run(embedded({"-v"}, {"/bin/true"})).err, HasSubstr("nothing had outlived it"));
+}
+
+TEST_F(Embedded, ExitsAsAShellDoesForACommandThatCannotBeExecuted) {
+  const std::string file = temp() / "report";
+  const Ran missing = run(embedded({"--report=" + file}, {"/nonexistent"}));
+  EXPECT_EQ(missing.status, 127);
+  EXPECT_THAT(missing.err, HasSubstr("exec \"/nonexistent\": No such file or directory"));
+  EXPECT_EQ(json::parse(slurp(file))["Result"], "start-failed");
+  EXPECT_EQ(run(embedded({}, {"/etc/passwd"})).status, 126);
+  EXPECT_EQ(run(embedded({"--working-directory=/nonexistent"}, {"/bin/true"})).status, 125);
+}
+
+TEST_F(Embedded, StartsNothingWhereTheReportOrTheCgroupCannotBeWritten) {
+  const std::string marker = temp() / "marker";
+  const Ran report = run(embedded({"--report=/nonexistent/report"}, {"/bin/touch", marker}));
+  EXPECT_EQ(report.status, 125);
+  EXPECT_THAT(report.err, HasSubstr("open /nonexistent/report: No such file or directory"));
+  const Ran group = corralctl(
+      {"--embedded", "run", "--cgroup-root=" + temp().path(), "--", "/bin/touch", marker});
+  EXPECT_EQ(group.status, 125);
+  EXPECT_THAT(group.err, HasSubstr("not on a cgroup2 file system"));
+  EXPECT_FALSE(std::filesystem::exists(marker));
+}
+
+// A driver that says when it is up, and then answers SIGTERM with a mark only.
+Words stubborn_driver(const std::string& up, const std::string& asked) {
+  const char* script = "trap 'echo >\"$2\"' TERM; echo >\"$1\"; while :; do sleep 0.05; done";
+  return {"/bin/sh", "-c", script, "sh", up, asked};
+}
+
+TEST_F(Embedded, EndsTheRunOnASignalAndKillsItOnASecond) {
+  const std::string up = temp() / "up", asked = temp() / "asked";
+  harness::Child child = start(embedded({"--grace=10min"}, stubborn_driver(up, asked)));
+  ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(up); }));
+  child.signal(SIGINT);
+  ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(asked); }));
+  child.signal(SIGTERM);
+  EXPECT_EQ(collect(child).status, 128 + SIGKILL);
+}
+
+// The pid of the child of `parent` that is called `name`; 0 where there is none.
+pid_t child_named(pid_t parent, const std::string& name) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string pid, comm, state;
+    pid_t ppid = 0;
+    if (file >> pid >> comm >> state >> ppid && ppid == parent && comm == "(" + name + ")")
+      return std::stoi(pid);
+  }
+  return 0;
+}
+
+TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
+  for (const std::string name : {"corrald", "dbus-daemon"}) {
+    const std::string up = temp() / name;
+    harness::Child child = start(embedded({}, stubborn_driver(up, temp() / "asked")));
+    ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(up); }));
+    const pid_t part = child_named(child.pid(), name);
+    ASSERT_NE(part, 0) << name;
+    harness::must(harness::must(cgroup::Pidfd::open(part)).signal(SIGKILL));
+    const Ran ran = collect(child);
+    EXPECT_EQ(ran.status, 125) << name;
+    EXPECT_THAT(ran.err, HasSubstr("the service on its private bus went away"));
+  }
+}
+
+TEST_F(Embedded, SaysWhatDoesNotStart) {
+  std::filesystem::copy_file(harness::corralctl_path(), temp() / "corralctl");
+  Words words = embedded({}, {"/bin/true"});
+  words[0] = temp() / "corralctl";
+  words.insert(words.begin(), {"/usr/bin/env", "PATH=/usr/bin:/bin"});
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("find corral-init: neither beside corralctl nor in PATH"));
+}
+
+}  // namespace
+}  // namespace corral::cli
