@@ -1,0 +1,99 @@
+#include "bus/fixture.h"
+
+namespace corral::bus {
+namespace {
+
+const std::string kUnknownObject = "org.freedesktop.DBus.Error.UnknownObject";
+using Runs = BusTest;
+
+TEST_F(Runs, ARunsObjectHasEveryPropertyOfItsStatus) {
+  const Dict properties = must(client_.run_properties(publish(sample_status())));
+  EXPECT_EQ(value<std::string>(properties, "Id"), "r1");
+  EXPECT_EQ(value<std::string>(properties, "Invocation"), kInvocation);
+  EXPECT_EQ(value<std::string>(properties, "Owner"), "pi");
+  EXPECT_EQ(value<uint32_t>(properties, "OwnerUID"), 1000u);
+  EXPECT_EQ(value<std::string>(properties, "Description"), "text");
+  EXPECT_EQ((value<std::map<std::string, std::string>>(properties, "Labels")).at("key"), "value");
+  EXPECT_EQ(value<std::string>(properties, "State"), "running");
+  EXPECT_EQ(value<std::string>(properties, "Result"), "exit-code");
+  EXPECT_EQ(value<std::string>(properties, "EndReason"), "driver-exited");
+  EXPECT_EQ(value<std::string>(properties, "EndMessage"), "message");
+  EXPECT_EQ(value<std::string>(properties, "EndedBy"), "uid 0");
+  EXPECT_EQ(value<std::string>(properties, "Placement"), "group");
+  EXPECT_EQ(value<std::string>(properties, "ControlGroup"), "/corral/r1");
+  EXPECT_EQ(value<uint64_t>(properties, "ControlGroupId"), 77u);
+  EXPECT_EQ(value<std::string>(properties, "Containment"), "cooperative");
+  EXPECT_EQ(value<uint32_t>(properties, "DriverPID"), 4711u);
+  EXPECT_EQ(value<std::string>(properties, "DriverExit"), "exited");
+  EXPECT_EQ(value<int32_t>(properties, "DriverStatus"), 7);
+  EXPECT_EQ(value<uint32_t>(properties, "Descendants"), 9u);
+  EXPECT_TRUE(value<bool>(properties, "Frozen"));
+  EXPECT_EQ(value<uint32_t>(properties, "Leaks"), 3u);
+  EXPECT_EQ(value<uint32_t>(properties, "Stuck"), 2u);
+  EXPECT_EQ(value<uint64_t>(properties, "StartTimestamp"), 11u);
+  EXPECT_EQ(value<uint64_t>(properties, "StartTimestampMonotonic"), 12u);
+  EXPECT_EQ(value<uint64_t>(properties, "DriverExitTimestamp"), 13u);
+  EXPECT_EQ(value<uint64_t>(properties, "DriverExitTimestampMonotonic"), 14u);
+  EXPECT_EQ(value<uint64_t>(properties, "EndTimestamp"), 15u);
+  EXPECT_EQ(value<uint64_t>(properties, "EndTimestampMonotonic"), 16u);
+  EXPECT_EQ(value<std::string>(properties, "OnDriverExit"), "kill");
+  EXPECT_EQ(value<uint64_t>(properties, "SettleUSec"), 200'000u);
+  EXPECT_EQ(value<uint64_t>(properties, "GraceUSec"), 5'000'000u);
+  EXPECT_EQ(properties.size(), 31u);
+}
+
+TEST_F(Runs, ARunThatIsWithdrawnIsGone) {
+  const auto path = publish(sample_status());
+  service_.on_loop([&] { service_.server().withdraw(sample_name().invocation); });
+  EXPECT_EQ(error_of(client_.run_property(path, "Id")), kUnknownObject);
+  service_.on_loop([&] { service_.server().withdraw(sample_name().invocation); });
+}
+
+TEST_F(Runs, ARunMayBeWithdrawnInsideACallOnIt) {
+  const auto path = publish(sample_status());
+  service_.calls.on_descendants = [&]() -> uint32_t {
+    service_.server().withdraw(sample_name().invocation);
+    service_.statuses.clear();
+    return 4;
+  };
+  EXPECT_EQ(must(client_.run_property(path, "Descendants")).get<uint32_t>(), 4u);
+  EXPECT_EQ(error_of(client_.run_property(path, "Descendants")), kUnknownObject);
+  EXPECT_EQ(error_of(client_.get_run("r1")), "");
+}
+
+TEST_F(Runs, ARunThatIsWithdrawnInTheMiddleOfGetAllIsNotReadAgain) {
+  const auto path = publish(sample_status());
+  service_.calls.on_descendants = [&]() -> uint32_t {
+    service_.server().withdraw(sample_name().invocation);
+    service_.statuses.clear();
+    return 4;
+  };
+  EXPECT_EQ(error_of(client_.run_properties(path)), kUnknownObject);
+  EXPECT_EQ(error_of(client_.get_run("r1")), "");
+}
+
+TEST_F(Runs, AThousandRunsComeAndGo) {
+  service_.on_loop([&] {
+    for (int i = 0; i < 1'000; ++i) {
+      char invocation[33];
+      snprintf(invocation, sizeof invocation, "%032x", i);
+      service_.statuses.push_back(
+          std::make_unique<run::Status>(sample_status("r" + std::to_string(i), invocation)));
+      service_.server().publish(*service_.statuses.back());
+    }
+  });
+  char last[33];
+  snprintf(last, sizeof last, "%032x", 999);
+  const std::string path = std::string("/org/corral/Corral1/run/r999/") + last;
+  EXPECT_EQ(must(client_.run_property(path, "Id")).get<std::string>(), "r999");
+  service_.on_loop([&] {
+    for (const auto& status : service_.statuses) {
+      service_.server().withdraw(run::Invocation::parse(status->report.invocation).value());
+    }
+    service_.statuses.clear();
+  });
+  EXPECT_EQ(error_of(client_.run_property(path, "Id")), kUnknownObject);
+}
+
+}  // namespace
+}  // namespace corral::bus
