@@ -53,7 +53,7 @@ void Callers::ask(const std::string& sender) {
         .withArguments(sender)
         .uponReplyInvoke([this, sender](const sdbus::Error* error, Dict credentials) {
           if (error != nullptr) {
-            log(Level::warning, "GetConnectionCredentials of {}: {}", sender, error->getMessage());
+            log(Level::info, "GetConnectionCredentials of {}: {}", sender, error->getMessage());
           }
           answered(sender, error == nullptr ? &credentials : nullptr);
         });
