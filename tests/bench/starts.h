@@ -1,0 +1,20 @@
+#pragma once
+
+#include "bench/bare_process.h"
+#include "bench/samples.h"
+#include "harness/stack.h"
+
+namespace corral::bench {
+
+// How much of it is done: until both are over, and no longer than `bound`.
+struct Amount {
+  unsigned pairs = 0;
+  std::chrono::seconds bound{};
+};
+
+// From the call of StartRun, on a connection that is there already, to its answer that the driver
+// executed; against the same work in a bare loop. The driver ends at once, and its run before the
+// next sample.
+Pair measure_starts(harness::Stack& stack, BareProcess& bare, Amount amount);
+
+}  // namespace corral::bench
