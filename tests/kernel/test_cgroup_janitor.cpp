@@ -160,6 +160,8 @@ TEST_F(JanitorTest, ItsThreadTakesNoSignal) {
   const auto before = threads();
   const uint64_t own = blocked("/proc/thread-self");
   Janitor janitor;
+  janitor.remove(handle(group()), "absent", 1);
+  ASSERT_EQ(outcomes(janitor, 1).size(), 1U);  // until it works, the C library blocks all
   int found = 0;
   for (const std::string& thread : threads()) {
     if (before.contains(thread)) continue;
