@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 
 #include "base/file.h"
 #include "cgroup/mount.h"
@@ -36,18 +35,6 @@ Result<std::string> default_directory(const cgroup::Mount& mount) {
   auto own = cgroup::path_of(0);
   if (!own) return own;
   return fmt::format("{}{}/{}", mount.path, *own == "/" ? "" : *own, kOwnName);
-}
-
-// Where the directory lies in the hierarchy, as /proc/PID/cgroup shows it.
-Result<std::string> path_in_hierarchy(const cgroup::Group& group, const cgroup::Mount& mount) {
-  char buffer[PATH_MAX];
-  const ssize_t size =
-      readlink(fmt::format("/proc/self/fd/{}", group.fd()).c_str(), buffer, sizeof buffer);
-  if (size < 0) return failed(errno, fmt::format("find the path of {}", group.name()));
-  const std::string_view path(buffer, static_cast<size_t>(size));
-  if (!path.starts_with(mount.path))
-    return failed(ENOENT, fmt::format("find {} below {}", path, mount.path));
-  return (mount.root == "/" ? "" : mount.root) + std::string(path.substr(mount.path.size()));
 }
 
 }  // namespace
@@ -83,7 +70,7 @@ Result<Root> Root::open(const std::optional<std::string>& directory) {
   if (!runs) return with_remedy(runs.error());
   if (faccessat(runs->fd(), ".", W_OK, AT_EACCESS) < 0)
     return with_remedy(failed(errno, fmt::format("write to {}/runs", *path)));
-  auto below = path_in_hierarchy(*runs, *mount);
+  auto below = cgroup::path_of(*runs);
   if (!below) return below.error();
   return Root(std::move(*runs), std::move(*below));
 }
