@@ -90,7 +90,7 @@ TEST(FuzzStub, ReadsTheSameAgain) {
 }
 
 TEST(FuzzEnding, ReadsTheSameAgain) {
-  const Ending ending{EndReason::requested, "close-out", "uid 0, pid 17", true, kMoment, 3, 4};
+  const Ending ending{EndReason::requested, "close-out", "uid 0, pid 17", true, kMoment, 3};
   fuzz({to_json(ending), to_json(Ending())}, reads_the_same_again(parse_ending));
 }
 

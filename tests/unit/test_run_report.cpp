@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
+#include <array>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "run/record.h"
 #include "run/report.h"
@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Who, IsNamedByAllThatIsKnown) {
   EXPECT_EQ((Who{0, 17, "busctl", "foo.service"}.text()),
@@ -109,25 +110,18 @@ Report good_report() {
   return report;
 }
 
-nlohmann::json as_json(const Report& report) {
-  return nlohmann::json::parse(to_json(report));
-}
-
 TEST(ReportJson, UsesTheWordsOfTheInterface) {
-  const nlohmann::json json = as_json(good_report());
-  EXPECT_EQ(json.at("Version"), 1);
-  EXPECT_EQ(json.at("Token"), "t");
-  EXPECT_EQ(json.at("Id"), "r42");
-  EXPECT_EQ(json.at("Result"), "exit-code");
-  EXPECT_EQ(json.at("DriverExit"), "");
-  EXPECT_EQ(json.at("Leaks").at(0).at("Listening").at(0), "tcp:127.0.0.1:5173");
-  EXPECT_EQ(json.at("Leaks").at(0).at("RSS"), 4096);
+  const std::string text = to_json(good_report());
+  for (const char* part :
+       {R"("Version":1)", R"("Token":"t")", R"("Id":"r42")", R"("Result":"exit-code")",
+        R"("DriverExit":"")", R"("Listening":["tcp:127.0.0.1:5173"])", R"("RSS":4096)"})
+    EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(ReportJson, LeavesOutWhatWasNotMeasured) {
-  const nlohmann::json json = as_json(good_report());
-  EXPECT_FALSE(json.contains("MemoryPeak"));
-  EXPECT_FALSE(json.at("Leaks").at(0).contains("UID"));
+  const std::string text = to_json(good_report());
+  EXPECT_THAT(text, Not(HasSubstr("MemoryPeak")));
+  EXPECT_THAT(text, Not(HasSubstr("\"UID\"")));
 }
 
 RC_GTEST_PROP(ReportJson, IsTheSameReportOnTheWayBack, ()) {
@@ -146,36 +140,37 @@ TEST(ReportJson, IsWrittenWhateverBytesAFieldHolds) {
   EXPECT_EQ(parsed->end_message, "caf\ufffd \ufffd");
 }
 
-// What parse_report() says to the good report with `value` at `pointer`.
-std::string said_of(const std::string& pointer, const nlohmann::json& value) {
-  nlohmann::json json = as_json(good_report());
-  json[nlohmann::json::json_pointer(pointer)] = value;
+// What parse_report() says to the good report with the JSON `value` at `pointer`.
+std::string said_of(const std::string& pointer, const std::string& value) {
+  auto json = nlohmann::json::parse(to_json(good_report()));
+  json[nlohmann::json::json_pointer(pointer)] = nlohmann::json::parse(value);
   const auto parsed = parse_report(json.dump());
   return parsed ? "good" : parsed.error().message;
 }
 
 TEST(ReportJson, SaysWhatIsWrongAndWhere) {
-  EXPECT_EQ(said_of("/Version", 2), "report: Version: 2, and this program reads 1 only");
-  EXPECT_THAT(said_of("/Id", "../x"), HasSubstr("report: Id: "));
-  EXPECT_THAT(said_of("/Invocation", "7"), HasSubstr("report: Invocation: "));
-  EXPECT_EQ(said_of("/State", "gone"), "report: State: \"gone\": unknown word");
-  EXPECT_EQ(said_of("/OwnerUID", -1), "report: OwnerUID: not a number from 0 to 4294967295");
-  EXPECT_EQ(said_of("/SnapshotExact", 1), "report: SnapshotExact: neither true nor false");
-  EXPECT_EQ(said_of("/MemoryPeak", nullptr),
-            "report: MemoryPeak: not a number from 0 to 18446744073709551615");
-  EXPECT_EQ(said_of("/DriverStatus", 2147483648),
-            "report: DriverStatus: not a number from -2147483648 to 2147483647");
-  EXPECT_EQ(said_of("/Leaks", "none"), "report: Leaks: not a list");
-  EXPECT_EQ(said_of("/Leaks/0", 7), "report: Leaks: item 0 is not an object");
-  EXPECT_EQ(said_of("/Leaks/0/PID", "7"),
-            "report: Leaks[0].PID: not a number from 0 to 4294967295");
-  EXPECT_EQ(said_of("/Leaks/0/Argv", {"x", 1}), "report: Leaks[0].Argv: item 1 is not a string");
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"/Version", "2", "Version: 2, and this program reads 1 only"},
+      {"/Id", R"("../x")", "Id: no run id"},
+      {"/Invocation", R"("7")", "Invocation: no invocation"},
+      {"/State", R"("gone")", "State: \"gone\": unknown word"},
+      {"/OwnerUID", "-1", "OwnerUID: not a number from 0 to 4294967295"},
+      {"/SnapshotExact", "1", "SnapshotExact: neither true nor false"},
+      {"/MemoryPeak", "null", "MemoryPeak: not a number from 0 to 18446744073709551615"},
+      {"/DriverStatus", "2147483648", "DriverStatus: not a number from -2147483648 to 2147483647"},
+      {"/DriverStatus", "-2147483649", "DriverStatus: not a number from -2147483648 to 2147483647"},
+      {"/Leaks", R"("none")", "Leaks: not a list"},
+      {"/Leaks/0", "7", "Leaks: item 0 is not an object"},
+      {"/Leaks/0/PID", R"("7")", "Leaks[0].PID: not a number from 0 to 4294967295"},
+      {"/Leaks/0/Argv", R"(["x",1])", "Leaks[0].Argv: item 1 is not a string"}};
+  for (const auto& [pointer, value, said] : cases)
+    EXPECT_EQ(said_of(pointer, value), "report: " + said);
 }
 
 TEST(ReportJson, MissesEachFieldThatIsAlwaysThere) {
-  const nlohmann::json whole = as_json(good_report());
+  const auto whole = nlohmann::json::parse(to_json(good_report()));
   for (const auto& field : whole.items()) {
-    nlohmann::json json = whole;
+    auto json = whole;
     json.erase(field.key());
     const auto parsed = parse_report(json.dump());
     ASSERT_FALSE(parsed) << field.key();
@@ -184,8 +179,8 @@ TEST(ReportJson, MissesEachFieldThatIsAlwaysThere) {
 }
 
 TEST(ReportJson, PassesOverKeysOfALaterTime) {
-  EXPECT_EQ(said_of("/Colour", "blue"), "good");
-  EXPECT_EQ(said_of("/Leaks/0/Colour", "blue"), "good");
+  EXPECT_EQ(said_of("/Colour", R"("blue")"), "good");
+  EXPECT_EQ(said_of("/Leaks/0/Colour", R"("blue")"), "good");
 }
 
 TEST(ReportJson, IsRefusedWhereverItIsTorn) {
