@@ -52,6 +52,22 @@ static void reap(pid_t pid) {
   (void)waitid(P_PID, (id_t)pid, NULL, WEXITED);
 }
 
+/* While the driver sets itself up and executes: what is closed now does not delay the answer. From
+ * here on nobody else is born. */
+static void shed(struct supervisor* supervisor) {
+  const int* fds = supervisor->start->request.fds;
+  int keep[] = {fds[kRun],
+                fds[kWork],
+                fds[kExitFile],
+                supervisor->signals,
+                supervisor->self,
+                supervisor->driver.pidfd,
+                supervisor->driver.channel,
+                supervisor->start->connection};
+  sys_close_all_but(keep, sizeof keep / sizeof *keep);
+  spec_free(&supervisor->spec);
+}
+
 /* Records the driver and lets it go; false when it was killed at its birth: see the flag
  * CORRAL_BUG_KILLED_BIRTH. There is no driver then, nor after a failure. */
 static bool let_go(struct supervisor* supervisor, struct failure* failure) {
@@ -62,6 +78,7 @@ static bool let_go(struct supervisor* supervisor, struct failure* failure) {
     child_release(driver);
     struct failure word;
     if (child_hear(driver, &word)) {
+      shed(supervisor);
       if (!child_hear(driver, failure)) return true; /* end of file: it executed */
     } else {
       *failure = failed_at(CORRAL_STEP_CLONE_DRIVER, ECANCELED);
@@ -111,7 +128,6 @@ static void rest(struct supervisor* supervisor) {
                                 .driver = supervisor->driver.pid};
   int keep[] = {reaper.run, reaper.work, reaper.exit_file, reaper.signals};
   sys_close_all_but(keep, sizeof keep / sizeof *keep);
-  spec_free(&supervisor->spec);
   reaper_run(&reaper);
 }
 
