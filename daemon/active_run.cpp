@@ -45,7 +45,6 @@ ActiveRun::ActiveRun(Surroundings around, RunObserver& observer, run::Record rec
       status_(status),
       grace_(record_.policy.grace) {
   status_.control_group = path();
-  watch_work();
 }
 
 void ActiveRun::raise(run::Event event) {
@@ -92,7 +91,9 @@ void ActiveRun::enter(run::Phase phase) {
   if (phase == run::Phase::settling) begin_end(run::EndReason::driver_exited);
   // `ended` is said by finish(), when the report is final.
   if (phase != run::Phase::ended) status_.report.state = run::state_of(phase);
-  if (run::state_of(phase) != before && phase != run::Phase::ended) observer_.run_changed(*this);
+  // `running` is said with run_started(): a signal of it now would overtake the reply to StartRun.
+  const bool said_later = phase == run::Phase::running || phase == run::Phase::ended;
+  if (run::state_of(phase) != before && !said_later) observer_.run_changed(*this);
 }
 
 void ActiveRun::perform(run::Action action) {
@@ -139,6 +140,8 @@ void ActiveRun::born(Result<Born> outcome) {
     if (status_.report.end_message.empty()) status_.report.end_message = known.error().message;
   }
   raise(known ? run::Event::executed : run::Event::start_failed);
+  // Nothing that could have been missed: the caller has its answer the sooner.
+  if (phase_ == run::Phase::running && !told_early_) return;
   look();
 }
 
@@ -195,10 +198,8 @@ void ActiveRun::begin_end(run::EndReason reason) {
   status_.report.end_reason = reason;
 }
 
-void ActiveRun::watch_work() {
-  auto work = directory_.open_work();
-  auto watch = work ? around_.watcher.watch(*work, [this] { look(); })
-                    : Result<Watcher::Watch>(work.error());
+void ActiveRun::watch_work(const cgroup::Group& work) {
+  auto watch = around_.watcher.watch(work, [this] { look(); });
   if (watch) {
     watch_ = std::move(*watch);
   } else if (!cgroup::is_gone(watch.error())) {
@@ -223,7 +224,8 @@ void ActiveRun::look() {
 }
 
 void ActiveRun::look_at_work() {
-  if (spawning_) return;  // who is not born yet cannot be missed
+  told_early_ = spawning_;  // who is not born yet cannot be missed
+  if (spawning_) return;
   auto work = directory_.open_work();
   const auto events = work ? work->events() : Result<cgroup::Events>(work.error());
   if (events && events->populated) return;

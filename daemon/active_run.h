@@ -64,6 +64,8 @@ class ActiveRun {
   bool starting() const { return phase_ == run::Phase::starting; }
   const run::Record& record() const { return record_; }
 
+  // Notices from here on when work/ empties; before anything is born there.
+  void watch_work(const cgroup::Group& work);
   // Acts on what it was left with by recover(); the observer knows it by then.
   void go_on();
 
@@ -107,7 +109,6 @@ class ActiveRun {
   void finish();
 
   Result<void> know(Born born);
-  void watch_work();
   void watch_whole();
   void watch_driver(std::optional<cgroup::Pidfd> driver);
   void departed(Departure departure);
@@ -141,6 +142,7 @@ class ActiveRun {
   run::Status& status_;
   run::Phase phase_ = run::Phase::starting;
   bool spawning_ = true;
+  bool told_early_ = false;  // to look, while spawning
   cgroup::Lineage lineage_;
   std::optional<DriverWatch> driver_;
   LeakBook leaks_;

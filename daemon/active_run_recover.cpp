@@ -25,6 +25,7 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
                                               run::Record record, run::Status& status) {
   auto run = std::make_unique<ActiveRun>(around, observer, std::move(record), status);
   run->spawning_ = false;
+  if (auto work = run->directory_.open_work()) run->watch_work(*work);  // else go_on() says why not
   const auto members = read_members(run->directory_);
   auto ending = read_ending(run->directory_);
   if (!members) {

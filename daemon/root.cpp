@@ -55,9 +55,6 @@ Result<cgroup::Group> RunDirectory::open_part(const char* part) const {
 Result<cgroup::Group> RunDirectory::open_work() const {
   return open_part("work");
 }
-Result<cgroup::Group> RunDirectory::open_init() const {
-  return open_part("init");
-}
 
 Result<Root> Root::open(const std::optional<std::string>& directory) {
   auto mount = cgroup::find_mount();

@@ -25,7 +25,6 @@ class RunDirectory {
   uint64_t id() const { return id_; }
   Result<cgroup::Group> open() const;
   Result<cgroup::Group> open_work() const;
-  Result<cgroup::Group> open_init() const;
 
  private:
   Result<cgroup::Group> open_part(const char* part) const;

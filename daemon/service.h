@@ -76,8 +76,12 @@ class Service final : public dbus::Calls, public RunObserver {
   // service_start.cpp
   std::optional<run::Fault> refuse_start(const dbus::Caller& caller, const run::RunId& id);
   Result<void> begin(Entry& entry, run::Record record, const run::Spec& spec);
-  Result<void> prepare(Entry& entry, run::Record record);
-  Result<void> launch(Entry& entry, const run::Spec& spec);
+  // A run's directories, held while it starts.
+  struct Groups {
+    cgroup::Group whole, init, work;
+  };
+  Result<Groups> prepare(Entry& entry, run::Record& record);
+  Result<void> launch(Entry& entry, const Groups& groups, const run::Spec& spec);
   void fail_start(Entry& entry, const Error& error);
   Result<Root*> require_root();
 

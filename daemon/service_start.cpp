@@ -112,22 +112,25 @@ void Service::start_run(const dbus::Caller& caller, run::Spec spec,
 
 // A library that throws (no memory, no fd for the loop) fails this start like any other step.
 Result<void> Service::begin(Entry& entry, run::Record record, const run::Spec& spec) try {
-  auto prepared = prepare(entry, std::move(record));
-  return prepared ? launch(entry, spec) : prepared;
+  auto groups = prepare(entry, record);
+  if (!groups) return groups.error();
+  entry.run = std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), entry.status);
+  entry.run->watch_work(groups->work);
+  return launch(entry, *groups, spec);
 } catch (const std::exception& error) {
   return Error{error.what(), 0};
 }
 
 // mkdir <run>, record, stub, init/ and work/: in this order, so that whatever is found of a start
 // that was cut off says what it is.
-Result<void> Service::prepare(Entry& entry, run::Record record) {
+Result<Service::Groups> Service::prepare(Entry& entry, run::Record& record) {
   auto directory = root_->create(run::directory_name(entry.id, entry.invocation));
   if (!directory) return directory.error();
   record.cgroup_id = directory->id();
   entry.status.control_group_id = record.cgroup_id;
   if (auto written = cgroup::write_record(*directory, run::kRecordXattr, run::to_json(record));
       !written)
-    return written;
+    return written.error();
   const run::Stub stub{.id = entry.id,
                        .invocation = entry.invocation,
                        .owner = record.owner,
@@ -136,30 +139,22 @@ Result<void> Service::prepare(Entry& entry, run::Record record) {
                        .boot_id = record.boot_id,
                        .cgroup_id = record.cgroup_id,
                        .start = record.start};
-  if (auto written = store_.write_stub(stub); !written) return written;
-  for (const char* part : {"init", "work"}) {
-    if (auto made = cgroup::Group::create(directory->fd(), part); !made) return made.error();
-  }
-  entry.run = std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), entry.status);
-  return {};
+  if (auto written = store_.write_stub(stub); !written) return written.error();
+  auto init = cgroup::Group::create(directory->fd(), "init");
+  if (!init) return init.error();
+  auto work = cgroup::Group::create(directory->fd(), "work");
+  if (!work) return work.error();
+  return Groups{std::move(*directory), std::move(*init), std::move(*work)};
 }
 
-Result<void> Service::launch(Entry& entry, const run::Spec& spec) {
-  const auto directory = root_->directory(run::directory_name(entry.id, entry.invocation),
-                                          entry.status.control_group_id);
-  auto whole = directory.open();
-  auto init = directory.open_init();
-  auto work = directory.open_work();
+Result<void> Service::launch(Entry& entry, const Groups& groups, const run::Spec& spec) {
   auto exit_file = store_.make_exit_file(entry.invocation);
-  if (!whole) return whole.error();
-  if (!init) return init.error();
-  if (!work) return work.error();
   if (!exit_file) return exit_file.error();
   const Birth birth{.spec = spec,
                     .invocation = entry.invocation,
-                    .run = *whole,
-                    .init = *init,
-                    .work = *work,
+                    .run = groups.whole,
+                    .init = groups.init,
+                    .work = groups.work,
                     .exit_file = exit_file->get()};
   spawner_.start(birth, [this, invocation = entry.invocation](Result<Born> outcome) {
     Entry* born = registry_.of(invocation);

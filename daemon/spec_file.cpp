@@ -66,8 +66,9 @@ Result<UniqueFd> make_spec_file(const run::Spec& spec, const run::Invocation& in
   };
   UniqueFd file(memfd_create("corral-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return failed(errno, "memfd_create for the spec");
-  auto written = write_all(file.get(), {reinterpret_cast<const char*>(&header), sizeof header});
-  if (written) written = write_all(file.get(), strings);
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  bytes += strings;
+  auto written = write_all(file.get(), bytes);
   if (!written) return written.error();
   if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
     return failed(errno, "seal the spec");
