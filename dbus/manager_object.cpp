@@ -14,7 +14,6 @@ namespace corral::dbus {
 namespace {
 
 using run::Answer;
-using run::Fault;
 using run::FaultKind;
 
 // Where the bus daemon does not say who calls: no uid that anything belongs to.

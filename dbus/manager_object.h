@@ -22,7 +22,7 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
  public:
   ManagerObject(sdbus::IConnection& connection, OpenCalls& open_calls, Callers& callers,
                 Calls& calls);
-  ~ManagerObject();
+  virtual ~ManagerObject();
 
   void emit_changed(const std::vector<std::string>& properties);
 
@@ -48,9 +48,9 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
                    uint32_t pid) override;
   void ListRuns(sdbus::Result<std::vector<sdbus::Struct<std::string, std::string, sdbus::ObjectPath,
                                                         std::string, Variants>>>&& result,
-                Variants filter) override;
-  void ListProcesses(sdbus::Result<std::vector<Variants>>&& result, Variants filter) override;
-  void ListLeaks(sdbus::Result<std::vector<Variants>>&& result, Variants filter) override;
+                Variants options) override;
+  void ListProcesses(sdbus::Result<std::vector<Variants>>&& result, Variants options) override;
+  void ListLeaks(sdbus::Result<std::vector<Variants>>&& result, Variants options) override;
   void ForgetRun(sdbus::Result<>&& result, std::string id, Variants options) override;
 
   std::string Version() override;

@@ -23,19 +23,19 @@ inline constexpr uint64_t kRowsPerCall = 1000;
 // The arguments of each method, checked for form. A Fault says which one is wrong and how.
 
 run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
-                                     Dict options);
+                                     Dict dict);
 
 struct EndRequest {
   RunRef ref;
   EndOptions options;
 };
-run::Answer<EndRequest> end_request(const std::string& id, Dict options);
+run::Answer<EndRequest> end_request(const std::string& id, Dict dict);
 
 struct WaitRequest {
   RunRef ref;
   WaitOptions options;
 };
-run::Answer<WaitRequest> wait_request(const std::string& id, Dict options);
+run::Answer<WaitRequest> wait_request(const std::string& id, Dict dict);
 
 struct SignalRequest {
   RunRef ref;
@@ -43,13 +43,13 @@ struct SignalRequest {
   int signal;
 };
 run::Answer<SignalRequest> signal_request(const std::string& id, const std::string& whom,
-                                          int32_t signal, Dict options);
+                                          int32_t signal, Dict dict);
 
 // For a method that takes an id and no option but Invocation.
-run::Answer<RunRef> ref_request(const char* call, const std::string& id, Dict options);
+run::Answer<RunRef> ref_request(const char* call, const std::string& id, Dict dict);
 
-run::Answer<RunFilter> run_filter(Dict filter);
-run::Answer<ProcessFilter> process_filter(const char* call, Dict filter);
+run::Answer<RunFilter> run_filter(Dict dict);
+run::Answer<ProcessFilter> process_filter(const char* call, Dict dict);
 
 // The id; an empty one where it breaks the rule, which `options` then refuses.
 std::optional<run::RunId> read_id(Options& options, const std::string& id);

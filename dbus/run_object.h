@@ -18,7 +18,7 @@ namespace corral::dbus {
 class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Run_adaptor> {
  public:
   RunObject(sdbus::IConnection& connection, Calls& calls, const run::Status& status);
-  ~RunObject();
+  virtual ~RunObject();
 
   // From here on every call is answered with UnknownObject, and the status is not touched.
   void forget() { status_ = nullptr; }

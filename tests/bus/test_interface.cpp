@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "bus/fixture.h"
@@ -9,10 +9,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+// The value of an attribute, given what stands between a tag's brackets.
 std::string attribute(const std::string& tag, const std::string& name) {
-  std::smatch match;
-  return std::regex_search(tag, match, std::regex("\\b" + name + "=\"([^\"]*)\"")) ? match[1].str()
-                                                                                   : "";
+  const std::string start = " " + name + "=\"";
+  const size_t begin = tag.find(start);
+  if (begin == std::string::npos) return "";
+  const size_t value = begin + start.size();
+  return tag.substr(value, tag.find('"', value) - value);
 }
 
 std::string without_comments(std::string xml) {
@@ -22,31 +25,33 @@ std::string without_comments(std::string xml) {
   return xml;
 }
 
+// Adds a tag to what is known so far: a line for a member, and what belongs to it on the same line.
+void add_tag(const std::string& kind, const std::string& tag, Lines& lines) {
+  const std::string name = attribute(tag, "name");
+  const std::string type = attribute(tag, "type");
+  if (kind == "method" || kind == "signal" || kind == "property") {
+    lines.push_back(kind + " " + name + " " + type + attribute(tag, "access"));
+  } else if (kind == "arg") {
+    lines.back() += " " + attribute(tag, "direction") + ":" + name + ":" + type;
+  } else if (kind == "annotation" && name.ends_with(".EmitsChangedSignal")) {
+    // "true" is what the absence of the annotation means.
+    const std::string value = attribute(tag, "value");
+    if (value != "true") lines.back() += " " + value;
+  }
+}
+
 // One line a member of the interface: kind, name, arguments with names and types, how a property
 // says that it changes.
 Lines members(const std::string& xml, const std::string& interface) {
   const std::string text = without_comments(xml);
   Lines lines;
   bool inside = false;
-  const std::regex tag("<(/?)(interface|method|signal|property|arg|annotation)\\b([^>]*)>");
-  for (auto match = std::sregex_iterator(text.begin(), text.end(), tag);
-       match != std::sregex_iterator(); ++match) {
-    const std::string kind = (*match)[2];
-    const std::string rest = (*match)[3];
-    if (kind == "interface") inside = (*match)[1] == "" && attribute(rest, "name") == interface;
-    if (!inside || (*match)[1] == "/" || kind == "interface") continue;
-    if (kind == "arg") {
-      lines.back() += " " + attribute(rest, "direction") + ":" + attribute(rest, "name") + ":" +
-                      attribute(rest, "type");
-    } else if (kind == "annotation") {
-      const bool emits = attribute(rest, "name").ends_with(".EmitsChangedSignal");
-      // "true" is what the absence of the annotation means.
-      if (emits && attribute(rest, "value") != "true")
-        lines.back() += " " + attribute(rest, "value");
-    } else {
-      lines.push_back(kind + " " + attribute(rest, "name") + " " + attribute(rest, "type") +
-                      attribute(rest, "access"));
-    }
+  for (size_t begin = text.find('<'); begin != std::string::npos;
+       begin = text.find('<', begin + 1)) {
+    const std::string tag = text.substr(begin + 1, text.find('>', begin) - begin - 1);
+    const std::string kind = tag.substr(0, tag.find_first_of(" />"));
+    if (kind == "interface") inside = attribute(tag, "name") == interface;
+    if (inside) add_tag(kind, tag, lines);
   }
   std::sort(lines.begin(), lines.end());
   return lines;
