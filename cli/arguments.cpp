@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/parse.h"
 #include "cli/exit_status.h"
 #include "cli/human.h"
@@ -215,6 +216,20 @@ std::vector<CLI::App*> define(CLI::App& app, Arguments& arguments, Raw& raw) {
   return commands;
 }
 
+// D-Bus strings are UTF-8 without exception.
+void check_utf8(const Words& words) {
+  for (const std::string& word : words)
+    if (!base::is_utf8(word))
+      reject(fmt::format("\"{}\"", base::escape(word)), "not UTF-8, which the bus cannot carry");
+}
+
+void check_environment(const Words& environment) {
+  for (const std::string& entry : environment)
+    if (!base::is_utf8(entry))
+      reject("variable " + base::escape(entry.substr(0, entry.find('='))),
+             "not UTF-8, which the bus cannot carry; unset it, or set it with --setenv");
+}
+
 // The checks that need more than one option.
 void complete(Arguments& arguments, const Raw& raw, const Surroundings& surroundings) {
   arguments.bus = choose_bus(raw.bus, raw.system, raw.user, surroundings);
@@ -232,6 +247,8 @@ void complete(Arguments& arguments, const Raw& raw, const Surroundings& surround
   if (start.id.empty()) start.id = surroundings.fresh_id;
   if (start.working_directory.empty()) start.working_directory = surroundings.directory;
   start.environment = with_settings(surroundings.environment, raw.settings);
+  check_environment(start.environment);
+  check_utf8({start.working_directory});
 }
 
 Leave usage_error(const CLI::App& app, const CLI::ParseError& error, bool passes_status_on) {
@@ -256,6 +273,7 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     return commands[static_cast<size_t>(command)]->parsed();
   };
   try {
+    check_utf8(words);
     app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     if (app.get_subcommands().empty()) throw CLI::RequiredError("a command");
     const auto found = std::find(commands.begin(), commands.end(), app.get_subcommands().front());

@@ -28,12 +28,12 @@ class Service::Connection {
   Called<T> call(sdbus::IProxy& proxy, const sdbus::MethodCall& message, microseconds bound,
                  Take take) {
     std::optional<Called<T>> result;
-    proxy.callMethod(
+    Pending pending{proxy.callMethod(
         message,
         [&](sdbus::MethodReply& reply, const sdbus::Error* error) {
           result = taken<T>(reply, error, take);
         },
-        static_cast<uint64_t>(bound.count()));
+        static_cast<uint64_t>(bound.count()))};
     while (!result) turn();
     return std::move(*result);
   }
@@ -42,6 +42,11 @@ class Service::Connection {
   void every(std::chrono::milliseconds period, base::Callback<void()> tick);
 
  private:
+  // A call that nobody waits for any more: its handler refers to what has gone.
+  struct Pending {
+    sdbus::PendingAsyncCall call;
+    ~Pending() { call.cancel(); }
+  };
   struct Watch {
     int fd;
     base::Callback<void()> ready;

@@ -34,6 +34,7 @@ class EmbeddedChild {
   const std::string& name() const { return name_; }
   // Readable once it has exited.
   int fd() const { return pidfd_.fd(); }
+  bool exited() const { return pidfd_.exited(); }
   // SIGTERM, and SIGKILL where it is still there after `bound`; reaped. A second call does nothing.
   void stop(std::chrono::milliseconds bound);
 

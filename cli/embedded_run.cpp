@@ -206,6 +206,8 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   if (!stack) return fail(arguments, "", stack.error());
 
   const Outcome outcome = run_in(*stack, arguments, output, signals->get());
+  if (const auto up = stack->check(); !up && outcome.report.is_null())
+    (void)fail(arguments, "", up.error());
   if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
   return conclude(arguments, output, report_file->get(), outcome);
 }

@@ -179,6 +179,12 @@ Result<void> EmbeddedStack::start_daemon() {
   return {};
 }
 
+Result<void> EmbeddedStack::check() const {
+  for (const auto* child : {&bus_, &spawner_, &daemon_})
+    if (*child && (*child)->exited()) return with_log((*child)->name() + " has exited");
+  return {};
+}
+
 Result<void> EmbeddedStack::stop() {
   if (daemon_) daemon_->stop(kStopBound);
   if (spawner_) spawner_->stop(kStopBound);

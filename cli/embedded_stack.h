@@ -25,6 +25,9 @@ class EmbeddedStack {
 
   // D-Bus address of the private bus.
   std::string address() const { return "unix:path=" + directory_ / "bus"; }
+  // The part that has exited although nobody stopped it, with the end of the log; success where all
+  // are up.
+  Result<void> check() const;
   // Takes everything down; says what could not be removed. A second call does nothing.
   Result<void> stop();
 

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <clocale>
 #include <exception>
@@ -67,10 +69,20 @@ int run(const std::vector<std::string>& words) {
   }
 }
 
+// Whatever is opened from here on has a number above 2: nothing is taken for a standard stream that
+// the caller had closed. Read-only, so that a write fails as it would have.
+void take_standard_fds() {
+  int fd = -1;
+  do fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) (void)close(fd);
+}
+
 }  // namespace
 }  // namespace corral::cli
 
 int main(int argc, char** argv) {
+  corral::cli::take_standard_fds();
   // For the width of characters alone: everything else is the same in every locale.
   std::setlocale(LC_CTYPE, "C.UTF-8");
   try {

@@ -126,6 +126,13 @@ TEST_F(Commands, DoNotTakeAFullDiskForSuccess) {
   EXPECT_THAT(ran.err, HasSubstr("write to standard output: No space left on device"));
 }
 
+TEST_F(Commands, DoNotTakeAnotherFileForAStreamThatIsClosed) {
+  const Ran ran = run({"/bin/sh", "-c", "exec \"$@\" >&-", "sh", harness::corralctl_path(),
+                       "--bus=" + address(), "list"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.err, HasSubstr("write to standard output: Bad file descriptor"));
+}
+
 using WithoutService = CliTest;
 
 TEST_F(WithoutService, NamesTheBusAndTheRemedy) {

@@ -117,6 +117,7 @@ TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
     const Ran ran = collect(child);
     EXPECT_EQ(ran.status, 125) << name;
     EXPECT_THAT(ran.err, HasSubstr("the service on its private bus went away"));
+    EXPECT_THAT(ran.err, HasSubstr(" has exited"));
   }
 }
 

@@ -133,6 +133,16 @@ TEST(Arguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"--embedded", "run", "-d", "x"}).text, HasSubstr("--detach"));
 }
 
+TEST(Arguments, AreUtf8AsTheBusWantsIt) {
+  EXPECT_THAT(refused({"run", "-d", "--", "echo", "\xff"}).text, HasSubstr("\"\\xff\": not UTF-8"));
+  Surroundings here = surroundings();
+  here.environment.push_back("BAD=\xff");
+  const auto result = parse_arguments({"run", "-d", "--", "true"}, here);
+  ASSERT_TRUE(std::holds_alternative<Leave>(result));
+  EXPECT_THAT(std::get<Leave>(result).text, HasSubstr("variable BAD: not UTF-8"));
+  EXPECT_TRUE(std::holds_alternative<Arguments>(parse_arguments({"list"}, here)));
+}
+
 TEST(Arguments, LeaveTheStatusesOfTheDriverFree) {
   EXPECT_EQ(refused({"list", "--frob"}).status, kUsage);
   EXPECT_EQ(refused({"run", "--frob", "--", "x"}).status, kOwnFailure);

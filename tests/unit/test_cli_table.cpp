@@ -65,12 +65,12 @@ TEST(Table, ShrinksAColumnBeforeItCutsALine) {
   EXPECT_EQ(sample().text({32, false}),
             "ID                PID  COMMAND\n"
             "r1                  7  sleep 100\n"
-            "a-run-with-a…   12345  -\n");
+            "a-run-with-a-…  12345  -\n");
 }
 
 TEST(Table, CutsTheLineWhereNothingShrinksFurther) {
   EXPECT_EQ(sample().text({25, false}),
-            "ID              PID  CO…\n"
+            "ID              PID  COM…\n"
             "r1                7  sle…\n"
             "a-run-with-…  12345  -\n");
 }

@@ -12,6 +12,7 @@
 namespace corral::cli {
 namespace {
 
+using nlohmann::json;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -169,7 +170,8 @@ TEST(Decode, GivesBackTheReportThatWasSent) {
 TEST(Decode, NamesTheFieldOfAnotherVersion) {
   json object = json::object();
   run::FieldWriter writer(object);
-  run::each_field(ended(), writer);
+  const run::Report report = ended();
+  run::each_field(report, writer);
   object["State"] = "holding";
   EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"holding\""));
   EXPECT_THAT(report_of(json::array()).error().message, HasSubstr("no dictionary"));
