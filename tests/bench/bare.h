@@ -1,5 +1,4 @@
-#ifndef CORRAL_BENCH_BARE_H
-#define CORRAL_BENCH_BARE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +13,8 @@ uint64_t bare_nanoseconds(void); /* CLOCK_MONOTONIC */
 pid_t bare_clone_into(int cgroup);
 void bare_make(const char* directory);
 int bare_open(const char* directory);
+/* cgroup.kill of a directory. */
+void bare_kill(const char* file);
 /* Tries again while the kernel says EBUSY, as it does for a moment after the last process went. */
 void bare_remove(const char* directory);
 void bare_reap_all(void);
@@ -24,5 +25,3 @@ uint64_t bare_start(const char* program);
 /* Nanoseconds from the write of cgroup.kill until the kernel says populated 0, for a tree of
  * `count` sleepers in sessions of their own; `*seen` is how many processes were there before. */
 uint64_t bare_end(const char* misbehave, const char* count, uint64_t* seen);
-
-#endif

@@ -65,12 +65,11 @@ uint64_t bare_end(const char* misbehave, const char* count, uint64_t* seen) {
   *seen = count_processes("bare/cgroup.procs");
   const int events = open("bare/cgroup.events", O_RDONLY | O_CLOEXEC);
   const uint64_t begun = bare_nanoseconds();
-  const int kill = open("bare/cgroup.kill", O_WRONLY | O_CLOEXEC);
-  if (events < 0 || kill < 0 || write(kill, "1", 1) != 1) bare_fail("cgroup.kill");
+  if (events < 0) bare_fail("cgroup.events");
+  bare_kill("bare/cgroup.kill");
   await_empty(events);
   const uint64_t took = bare_nanoseconds() - begun;
 
-  (void)close(kill);
   (void)close(events);
   bare_reap_all();
   bare_remove("bare");

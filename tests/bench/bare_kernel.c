@@ -46,6 +46,12 @@ int bare_open(const char* directory) {
   return fd;
 }
 
+void bare_kill(const char* file) {
+  const int fd = open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, "1", 1) != 1) bare_fail(file);
+  (void)close(fd);
+}
+
 void bare_remove(const char* directory) {
   const struct timespec pause = {.tv_nsec = kPauseNanoseconds};
   for (int tries = 0; rmdir(directory) < 0; ++tries) {

@@ -18,7 +18,7 @@ _Noreturn static void supervise(int work, int channel, const char* program) {
     bare_fail(program);
   }
   (void)close(channel);
-  (void)waitpid(driver, NULL, 0);
+  (void)waitpid(driver, NULL, 0); /* both are killed together */
   _exit(0);
 }
 
@@ -45,6 +45,7 @@ uint64_t bare_start(const char* program) {
   await_exec(channel[0]); /* each holder of the other end has executed or let it go */
   const uint64_t took = bare_nanoseconds() - begun;
 
+  bare_kill("bare/cgroup.kill");
   (void)close(channel[0]);
   (void)close(init);
   (void)close(work);

@@ -44,7 +44,7 @@ class Traced {
     stack_.start_corrald();
     for (const char* id : {"warm-1", "warm-2"}) {
       must(stack_.client().start_run(id, {CORRAL_BENCH_DRIVER}));
-      must(stack_.client().wait_run(id));
+      must(stack_.client().end_run(id, {{"GraceUSec", uint64_t{0}}}));
     }
     forget();
   }
@@ -83,7 +83,7 @@ class Traced {
 
 void count_calls() {
   Traced service;
-  must(service.client().start_run("a", {CORRAL_MISBEHAVE, "--stay", "jobs", "0"}));
+  must(service.client().start_run("a", {CORRAL_BENCH_DRIVER}));
   service.print_calls("one start");
   must(service.client().end_run("a", {{"GraceUSec", uint64_t{0}}}));
   service.print_calls("one end by request without grace, of one process, and its proof");

@@ -15,8 +15,7 @@ std::string name_of(size_t number) {
 
 LiveRuns::LiveRuns(harness::Stack& stack, unsigned count) : stack_(stack) {
   for (unsigned i = 0; i < count; ++i)
-    runs_.push_back(harness::must(
-        stack_.client().start_run(name_of(i), {CORRAL_MISBEHAVE, "--stay", "setsid", "0"})));
+    runs_.push_back(harness::must(stack_.client().start_run(name_of(i), {CORRAL_BENCH_DRIVER})));
 }
 
 LiveRuns::~LiveRuns() {

@@ -17,6 +17,7 @@ namespace {
 
 // The most that a start by the service may cost, in bare starts.
 constexpr double kMostRatio = 2.5;
+constexpr size_t kFewest = 50;
 
 enum class Mode { full, quick };
 
@@ -48,7 +49,12 @@ int run(Mode mode) {
   (void)std::fflush(stdout);
   measure_and_print_ends(stack, bare, mode);
   fmt::print("\n{}\n", around);
-  if (mode == Mode::quick || start.ratio() <= kMostRatio) return 0;
+  if (mode == Mode::quick) return 0;
+  if (start.bare.size() < kFewest) {
+    fmt::print(stderr, "{} starts are too few to judge by: {}\n", start.bare.size(), around);
+    return 1;
+  }
+  if (start.ratio() <= kMostRatio) return 0;
   fmt::print(stderr, "StartRun takes {:.2f} times the bare start, more than {}: {}\n",
              start.ratio(), kMostRatio, around);
   return 1;

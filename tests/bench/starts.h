@@ -13,8 +13,7 @@ struct Amount {
 };
 
 // From the call of StartRun, on a connection that is there already, to its answer that the driver
-// executed; against the same work in a bare loop. The driver ends at once, and its run before the
-// next sample.
+// executed; against the same work in a bare loop. The run is ended before the next sample.
 Pair measure_starts(harness::Stack& stack, BareProcess& bare, Amount amount);
 
 }  // namespace corral::bench
