@@ -160,7 +160,7 @@ TEST_F(InitRequest, RefusedRequestsLeaveNoFdBehind) {
     (void)outcome_with({spec.get(), spec.get()});
     Connection gone(socket());
   }
-  EXPECT_TRUE(eventually([&] { return count() == before; })) << count();
+  EXPECT_TRUE(eventually([&] { return count() <= before; })) << count();
 }
 
 TEST_F(InitRequest, ASlowClientHoldsUpNobodyAndIsDroppedInTheEnd) {
