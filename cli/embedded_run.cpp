@@ -25,6 +25,8 @@ namespace corral::cli {
 namespace {
 
 constexpr microseconds kPollTime = std::chrono::seconds{20};
+// From a lost connection to the exit of whoever was at its other end.
+constexpr std::chrono::milliseconds kDeathBound{500};
 
 // SIGINT, SIGTERM and SIGHUP as an fd, from now to the end of the process: while it takes itself
 // down nothing may cut that short.
@@ -67,9 +69,7 @@ class EmbeddedRun {
         output_(output),
         service_(service),
         signals_(signals),
-        run_{arguments.start.id, std::nullopt} {
-    service_.watch(signals_, [this] { take_signals(); });
-  }
+        run_{arguments.start.id, std::nullopt} {}
 
   // kSuccess once the driver executes, else the exit status.
   int start(const StartRequest& request) {
@@ -77,6 +77,8 @@ class EmbeddedRun {
     if (!started) return fail(arguments_, "", started.error());
     run_.invocation = started->invocation;
     path_ = started->path;
+    // Not before: a run that is ended while it starts is killed, not asked.
+    service_.watch(signals_, [this] { take_signals(); });
     return kSuccess;
   }
 
@@ -206,8 +208,8 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   if (!stack) return fail(arguments, "", stack.error());
 
   const Outcome outcome = run_in(*stack, arguments, output, signals->get());
-  if (const auto up = stack->check(); !up && outcome.report.is_null())
-    (void)fail(arguments, "", up.error());
+  if (outcome.report.is_null())
+    if (const auto up = stack->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
   if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
   return conclude(arguments, output, report_file->get(), outcome);
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -179,7 +180,11 @@ Result<void> EmbeddedStack::start_daemon() {
   return {};
 }
 
-Result<void> EmbeddedStack::check() const {
+Result<void> EmbeddedStack::check(std::chrono::milliseconds bound) const {
+  std::vector<pollfd> parts;
+  for (const auto* child : {&bus_, &spawner_, &daemon_})
+    if (*child) parts.push_back({.fd = (*child)->fd(), .events = POLLIN, .revents = 0});
+  (void)poll(parts.data(), parts.size(), static_cast<int>(bound.count()));  // asked again below
   for (const auto* child : {&bus_, &spawner_, &daemon_})
     if (*child && (*child)->exited()) return with_log((*child)->name() + " has exited");
   return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,9 @@ class EmbeddedStack {
 
   // D-Bus address of the private bus.
   std::string address() const { return "unix:path=" + directory_ / "bus"; }
-  // The part that has exited although nobody stopped it, with the end of the log; success where all
-  // are up.
-  Result<void> check() const;
+  // The part that has exited although nobody stopped it, or does so within `bound` (its connection
+  // goes a moment before it), with the end of the log; success where all are up.
+  Result<void> check(std::chrono::milliseconds bound) const;
   // Takes everything down; says what could not be removed. A second call does nothing.
   Result<void> stop();
 
