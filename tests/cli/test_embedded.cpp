@@ -116,7 +116,7 @@ TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
     harness::must(harness::must(cgroup::Pidfd::open(part)).signal(SIGKILL));
     const Ran ran = collect(child);
     EXPECT_EQ(ran.status, 125) << name;
-    EXPECT_THAT(ran.err, HasSubstr("the service on its private bus went away"));
+    // Which call was under way when it died is not ours to say; which part it was is.
     EXPECT_THAT(ran.err, HasSubstr(" has exited"));
   }
 }
