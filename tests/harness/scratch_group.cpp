@@ -27,27 +27,39 @@ std::string own_group() {
   return path;
 }
 
+// Kills what is in it and removes it. What does not go in time stays.
+void end_and_remove(const cgroup::Group& group, const std::string& path) {
+  if (!cgroup::kill(group) || !cgroup::kill_by_walk(group)) return;  // rmdir then says EBUSY
+  (void)cgroup::wait_populated(group, false, kDeadline);
+  std::vector<std::string> doomed = directories_below(path);
+  std::reverse(doomed.begin(), doomed.end());  // depth first
+  for (std::string& name : doomed) name.insert(0, path + "/");
+  doomed.push_back(path);
+  for (const std::string& directory : doomed) {
+    // The kernel can say EBUSY for a moment after the last process went.
+    (void)eventually(std::chrono::seconds{5},
+                     [&] { return rmdir(directory.c_str()) == 0 || errno != EBUSY; });
+  }
+}
+
+// As end_and_remove(), for a process that holds no fd of it.
+void end_and_remove(const std::string& path) {
+  const auto group = cgroup::Group::open(AT_FDCWD, path);
+  if (group) end_and_remove(*group, path);
+}
+
 }  // namespace
 
 ScratchGroup::ScratchGroup()
     : control_group_(own_group() + "/" + fresh_name()),
       group_(
-          must(cgroup::Group::create(AT_FDCWD, must(cgroup::find_mount()).path + control_group_))) {
+          must(cgroup::Group::create(AT_FDCWD, must(cgroup::find_mount()).path + control_group_))),
+      guardian_([path = group_.name()] { end_and_remove(path); }) {
   path_ = group_.name();
 }
 
 ScratchGroup::~ScratchGroup() {
-  if (!cgroup::kill(group_) || !cgroup::kill_by_walk(group_)) return;  // rmdir then says EBUSY
-  (void)cgroup::wait_populated(group_, false, kDeadline);
-  std::vector<std::string> below = directories_below(path_);
-  std::reverse(below.begin(), below.end());  // depth first
-  for (const std::string& name : below) {
-    // The kernel can say EBUSY for a moment after the last process went.
-    (void)eventually(std::chrono::seconds{5},
-                     [&] { return rmdir((path_ + "/" + name).c_str()) == 0 || errno != EBUSY; });
-  }
-  (void)eventually(std::chrono::seconds{5},
-                   [&] { return rmdir(path_.c_str()) == 0 || errno != EBUSY; });
+  end_and_remove(group_, path_);
 }
 
 cgroup::Group ScratchGroup::make(const std::string& name) const {

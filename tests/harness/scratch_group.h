@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "cgroup/group.h"
+#include "harness/guardian.h"
 
 namespace corral::harness {
 
 // A cgroup of the test's own below the cgroup that the test runs in, on the cgroup2 mount. What is
-// left in it at the end is killed, and it is removed with all that is below.
+// left in it at the end is killed, and it is removed with all that is below; so it is when the test
+// itself is killed.
 class ScratchGroup {
  public:
   // Skips nothing and hides nothing: throws where there is no cgroup2 mount or no right to it.
@@ -29,6 +31,7 @@ class ScratchGroup {
   std::string path_;
   std::string control_group_;
   cgroup::Group group_;
+  Guardian guardian_;
 };
 
 // The directories below `path`, at whatever depth, relative to it; sorted. None where it is gone.

@@ -1,10 +1,13 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include "base/unique_fd.h"
 #include "cgroup/control.h"
 #include "cgroup/processes.h"
 #include "harness/child.h"
@@ -59,6 +62,26 @@ TEST(ScratchGroup, KillsAndRemovesWhatIsLeftInIt) {
   }
   EXPECT_EQ(WTERMSIG(child->wait(kDeadline).value()), SIGKILL);
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ScratchGroup, IsRemovedWhenTheTestIsKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd read_end(ends[0]);
+  const UniqueFd write_end(ends[1]);
+  const pid_t test = fork();
+  if (test == 0) {
+    const ScratchGroup scratch;
+    const Child child(Command{.argv = {"sleep", "60"}, .group = scratch.make("a").fd()});
+    if (write(ends[1], scratch.path().data(), scratch.path().size()) < 0) _exit(1);
+    for (;;) pause();
+  }
+  char path[256] = {};
+  ASSERT_GT(read(read_end.get(), path, sizeof path - 1), 0);
+  ASSERT_TRUE(std::filesystem::exists(path));
+  ASSERT_EQ(kill(test, SIGKILL), 0);
+  ASSERT_EQ(waitpid(test, nullptr, 0), test);
+  EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(path); }));
 }
 
 TEST(Stack, HasABusThatComesBackUnderTheSameAddress) {
