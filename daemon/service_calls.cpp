@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include "cgroup/mount.h"
@@ -81,7 +82,9 @@ run::Answer<run::Report> Service::get_report(const dbus::Caller& caller, const d
 
 run::Answer<void> Service::signal_run(const dbus::Caller& caller, const dbus::RunRef& ref,
                                       dbus::Whom whom, int signal) {
-  auto entry = find_for(caller, ref, dbus::Act::signal);
+  // SIGKILL to all is an end in all but its report.
+  const bool ends = whom == dbus::Whom::all && signal == SIGKILL;
+  auto entry = find_for(caller, ref, ends ? dbus::Act::end : dbus::Act::signal);
   if (!entry) return refusal<void>(entry.error());
   const auto& id = ref.id.text();
   if ((*entry)->ended() || (*entry)->run->starting())

@@ -48,6 +48,13 @@ TEST_F(ServiceFromInside, ARunDoesNotEndItself) {
   must(stack_.client().end_run("self"));
 }
 
+TEST_F(ServiceFromInside, ARunDoesNotKillAllOfItselfBySignalEither) {
+  const auto answer = told("self", "SignalRun 'ssia{sv}' self all 9 0");
+  EXPECT_NE(answer.find("would kill the caller"), std::string::npos) << answer;
+  EXPECT_TRUE(stack_.client().wait_state("self", "running"));
+  must(stack_.client().end_run("self"));
+}
+
 TEST_F(ServiceFromInside, ARunTouchesNoOtherRun) {
   must(stack_.client().start_run("other", {"sleep", "100"}, options()));
   const auto ended = told("a", "EndRun 'sa{sv}' other 0");
