@@ -65,12 +65,10 @@ std::string join(const std::string& parent, const std::string& below) {
 }
 
 run::Detached detached(const ProcStat& stat, const Lineage& lineage) {
-  if (lineage.driver_sid != 0 && stat.session != lineage.driver_sid)
-    return run::Detached::own_session;
-  if (lineage.driver_pgid != 0 && stat.pgrp != lineage.driver_pgid) return run::Detached::own_group;
-  const bool adopted =
-      stat.ppid == 1 || (lineage.supervisor != 0 && stat.ppid == lineage.supervisor);
-  if (lineage.driver != 0 && stat.pid != lineage.driver && adopted) return run::Detached::orphaned;
+  if (lineage.driver_sid && stat.session != lineage.driver_sid) return run::Detached::own_session;
+  if (lineage.driver_pgid && stat.pgrp != lineage.driver_pgid) return run::Detached::own_group;
+  const bool adopted = stat.ppid == 1 || stat.ppid == lineage.supervisor;
+  if (lineage.driver && stat.pid != lineage.driver && adopted) return run::Detached::orphaned;
   return run::Detached::no;
 }
 

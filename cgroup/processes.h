@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,13 +29,14 @@ Result<std::vector<Member>> members(const Group& group);
 // How many members() would find.
 Result<uint64_t> count(const Group& group);
 
-// What a run was started with, to judge by it how its processes detached themselves. 0: unknown,
-// and then nothing is said by it: where all is unknown, everything is `no`.
+// What a run was started with, to judge by it how its processes detached themselves. Of what is
+// unknown nothing is said: where all is, everything is `no`. A session or process group of 0 is
+// known: one whose leader is outside of this PID namespace (pid_namespaces(7)).
 struct Lineage {
-  pid_t driver = 0;      // 0: unknown
-  pid_t driver_sid = 0;  // session and process group that the driver was started with
-  pid_t driver_pgid = 0;
-  pid_t supervisor = 0;
+  std::optional<pid_t> driver = {};
+  std::optional<pid_t> driver_sid = {};  // those that the driver was started with
+  std::optional<pid_t> driver_pgid = {};
+  std::optional<pid_t> supervisor = {};
 };
 
 // The cheap half of a look at processes (/proc/PID/stat, /proc/PID/fd): identity, parentage,

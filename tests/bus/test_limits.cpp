@@ -10,6 +10,13 @@ using testing::SizeIs;
 constexpr size_t kHugeArgv = 1'900'000;
 using Limits = BusTest;
 
+// Half a megabyte of sockets.
+run::Process wide_process() {
+  auto process = sample_process();
+  process.listening.assign(100, "unix:/" + std::string(5'000, 'x'));
+  return process;
+}
+
 run::Process huge_process() {
   auto process = sample_process();
   process.argv = {"x", std::string(kHugeArgv, 'a')};
@@ -58,9 +65,7 @@ TEST_F(Limits, AProcessNameThatIsNotUtf8IsEscapedEverywhere) {
 }
 
 TEST_F(Limits, RowsThatComeToTooMuchAreRefusedWithTheRemedy) {
-  auto wide = sample_process();
-  wide.listening.assign(20'000, "tcp:127.0.0.1:65535");
-  service_.calls.on_rows = [=](const dbus::ProcessFilter& filter) {
+  service_.calls.on_rows = [wide = wide_process()](const dbus::ProcessFilter& filter) {
     return run::Answer<std::vector<ProcessRow>>(
         std::vector<ProcessRow>(filter.limit, {"r1", kInvocation, wide}));
   };
@@ -88,8 +93,7 @@ TEST_F(Limits, RunsThatComeToTooMuchAreRefusedWithTheRemedy) {
 TEST_F(Limits, AReportThatIsTooLongArrivesWithLeaksLeftOut) {
   service_.calls.on_report = []() -> run::Answer<run::Report> {
     auto report = sample_status().report;
-    report.leaks.assign(20, sample_process());
-    for (auto& leak : report.leaks) leak.listening.assign(30'000, "tcp:127.0.0.1:65535");
+    report.leaks.assign(20, wide_process());
     return report;
   };
   const auto report = must(client_.get_report("r1"));

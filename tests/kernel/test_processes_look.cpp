@@ -63,6 +63,21 @@ TEST_F(LookTest, AnOwnSessionIsSeen) {
     EXPECT_EQ(process.detached, pid == driver.pid() ? Detached::no : Detached::own_session);
 }
 
+// The driver of a test in a container started from outside has session and group 0.
+TEST_F(LookTest, WhatWasStartedFromOutsideOfThePidNamespaceHasASessionToo) {
+  const Signpost there;
+  const Child child(group(), [&] {
+    if (setsid() > 0) there.reached();
+    return linger();
+  });
+  ASSERT_TRUE(there.wait());
+  const auto detached = [&](const Lineage& lineage) {
+    return look_at(group(), lineage).at(child.pid()).detached;
+  };
+  EXPECT_EQ(detached({.driver_sid = 0}), Detached::own_session);
+  EXPECT_EQ(detached({.driver_pgid = 0}), Detached::own_group);
+}
+
 TEST_F(LookTest, AnOwnGroupIsSeen) {
   const Signpost there;
   const Child child(group(), [&] {
