@@ -25,6 +25,9 @@ std::string_view trimmed(std::string_view text);
 
 // The parts of `text` between separators; empty parts are left out.
 std::vector<std::string_view> split(std::string_view text, char separator);
+// The parts are views of the text, which has to live on.
+template <std::same_as<std::string> T>
+std::vector<std::string_view> split(T&& text, char separator) = delete;
 
 // The value of `key` in a flat keyed file (`key value` a line: cgroup.events, cpu.stat, …; kernel
 // Documentation/admin-guide/cgroup-v2.rst). nullopt where the key is absent or its value no number.

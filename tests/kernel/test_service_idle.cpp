@@ -27,7 +27,8 @@ std::vector<std::string> system_calls(const harness::Stack& stack) {
                                   std::to_string(stack.corrald_pid())}});
   EXPECT_TRUE(strace.wait(kIdle + harness::kDeadline));
   std::vector<std::string> calls;
-  for (const auto line : base::split(must(base::read_at(AT_FDCWD, trace)), '\n')) {
+  const std::string text = must(base::read_at(AT_FDCWD, trace));
+  for (const auto line : base::split(text, '\n')) {
     const bool under_way = line.find("<unfinished ...>") != std::string_view::npos ||
                            line.find("<detached ...>") != std::string_view::npos;
     if (!under_way) calls.emplace_back(line);
