@@ -2,10 +2,12 @@
 
 #include <sdbus-c++/sdbus-c++.h>
 
+#include "dbus/connect.h"
 #include "dbus/manager_proxy.h"
 #include "dbus/run_proxy.h"
 #include "dbus/server.h"
 #include "harness/eventually.h"
+#include "harness/must.h"
 
 namespace corral::harness {
 namespace {
@@ -47,7 +49,7 @@ auto answer_of(F&& call) -> Answer<decltype(call())> {
 class Client::Impl {
  public:
   explicit Impl(const std::string& address)
-      : bus(sdbus::createSessionBusConnectionWithAddress(address)), manager(*bus) {
+      : bus(must(dbus::connect({dbus::BusKind::address, address}))), manager(*bus) {
     // Past every time-out of the service's own: what is then not answered is a bug of it.
     bus->setMethodCallTimeout(std::chrono::seconds{60});
   }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "dbus/connect.h"
 #include "dbus/manager_proxy.h"
 #include "dbus/server.h"
+#include "harness/must.h"
 
 namespace corral::harness {
 namespace {
@@ -46,7 +48,7 @@ class Recorder final : public sdbus::ProxyInterfaces<Manager_proxy> {
 class SignalRecorder::Impl {
  public:
   explicit Impl(const std::string& address)
-      : bus(sdbus::createSessionBusConnectionWithAddress(address)), recorder(*bus) {}
+      : bus(must(dbus::connect({dbus::BusKind::address, address}))), recorder(*bus) {}
 
   void read() {
     while (bus->processPendingRequest()) {
