@@ -23,6 +23,13 @@ static struct failure make_channel(struct ends* ends) {
 _Noreturn static void park_and_run(const struct child_plan* plan, struct ends ends) {
   (void)close(ends.parents);
   child_say(ends.childs, failed_at(CORRAL_STEP_NONE, 0));
+  if (plan->prepare != NULL) {
+    const struct failure failure = plan->prepare(plan->context);
+    if (failure.step != CORRAL_STEP_NONE) {
+      child_say(ends.childs, failure);
+      _exit(1);
+    }
+  }
   char go;
   if (recv(ends.childs, &go, sizeof go, 0) == 1) plan->body(ends.childs, plan->context);
   _exit(1);

@@ -1,8 +1,9 @@
 /* A child that is born in a cgroup, parked, and let go.
  *
- * Parent and child share one socket pair, the channel. The child says that it lives, waits for the
- * word to go, and only then runs its body, so that it executes nothing of its own outside the
- * cgroup. End of file while parked: the parent died, and the child exits. */
+ * Parent and child share one socket pair, the channel. The child says that it lives, prepares
+ * itself while the parent records it, waits for the word to go, and only then runs its body, so
+ * that nothing that is not ours executes outside of the cgroup. End of file while parked: the
+ * parent died, and the child exits. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +26,8 @@ static inline struct failure failed_at(enum corral_step step, int error) {
 struct child_plan {
   int cgroup; /* borrowed */
   enum corral_step clone_step, move_step;
+  /* May be NULL. A failure is said on the channel, and the child exits. */
+  struct failure (*prepare)(const void* context);
   /* Does not return. Owns the channel. */
   void (*body)(int channel, void* context);
   void* context;

@@ -65,7 +65,8 @@ static struct failure set_limits(void) {
   return failed_at(CORRAL_STEP_NONE, 0);
 }
 
-static struct failure set_up(const struct driver* driver) {
+struct failure driver_prepare(const void* context) {
+  const struct driver* driver = context;
   struct failure failure = new_session();
   if (failure.step == CORRAL_STEP_NONE) failure = set_streams(driver);
   if (failure.step == CORRAL_STEP_NONE && chdir(driver->spec->directory) < 0)
@@ -94,8 +95,7 @@ static struct failure execute(const struct spec* spec) {
 
 void driver_run(int channel, void* context) {
   const struct driver* driver = context;
-  struct failure failure = set_up(driver);
-  if (failure.step == CORRAL_STEP_NONE) failure = close_the_rest(&channel);
+  struct failure failure = close_the_rest(&channel);
   if (failure.step == CORRAL_STEP_NONE) failure = execute(driver->spec);
   child_say(channel, failure);
   _exit(127);

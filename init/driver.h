@@ -3,6 +3,7 @@
  * dispositions, umask 022, standard fds taken) is not set again here. */
 #pragma once
 
+#include "init/child.h"
 #include "init/spec.h"
 
 struct driver {
@@ -10,9 +11,10 @@ struct driver {
   const int* fds; /* for each stream of kind CORRAL_STREAM_FD, in order; all above 2 */
 };
 
-/* The body of a child (child.h); `context` is a struct driver. Gives itself a session, a session
- * keyring, streams, working directory, limits, an oom_score_adj of 0 and an empty signal mask,
- * closes every other fd and executes the command, found on the PATH of its own environment
- * (execvp(3)). The end of the channel without a word is success. Otherwise says the step and errno
- * and exits. */
+/* Both are for a child (child.h); `context` is a struct driver. The preparation: a session, a
+ * session keyring, streams, working directory, limits and an oom_score_adj of 0. */
+struct failure driver_prepare(const void* context);
+/* The body: closes every other fd, empties the signal mask and executes the command, found on the
+ * PATH of its own environment (execvp(3)). The end of the channel without a word is success.
+ * Otherwise says the step and errno and exits. */
 void driver_run(int channel, void* context);

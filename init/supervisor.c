@@ -96,6 +96,7 @@ static struct failure start_driver(struct supervisor* supervisor) {
   const struct child_plan plan = {.cgroup = fds[kWork],
                                   .clone_step = CORRAL_STEP_CLONE_DRIVER,
                                   .move_step = CORRAL_STEP_MOVE_DRIVER,
+                                  .prepare = driver_prepare,
                                   .body = driver_run,
                                   .context = &context};
   struct failure failure = child_bear(&plan, &supervisor->driver);
