@@ -106,6 +106,10 @@ class ActiveRun {
   void walk();
   void note_escape();
   void close();
+  void read_counters();
+  // True when there were any.
+  bool note_strangers();
+  void kill_whole();
   void finish();
 
   Result<void> know(Born born);
@@ -145,6 +149,7 @@ class ActiveRun {
   bool told_early_ = false;  // to look, while spawning
   cgroup::Lineage lineage_;
   std::optional<DriverWatch> driver_;
+  std::optional<cgroup::Pidfd> supervisor_;  // while it is asked to leave
   LeakBook leaks_;
   Watcher::Watch watch_;
 
@@ -156,7 +161,7 @@ class ActiveRun {
   base::Moment end_began_, killed_at_;
   std::optional<uint64_t> kill_at_usec_;  // CLOCK_MONOTONIC
   bool all_asked_ = false;
-  Source settle_, half_grace_, grace_over_, proof_, freeze_bound_;
+  Source settle_, half_grace_, grace_over_, proof_, freeze_bound_, reaping_;
   std::optional<cgroup::Freeze> freeze_;
   base::Callback<void(const cgroup::Group& work)>
       when_frozen_;  // set while the wait for frozen goes on

@@ -176,37 +176,61 @@ void ActiveRun::note_escape() {
 }
 
 // work/ is empty and stays so: counters first, then whoever hides elsewhere in the directory, then
-// all of it.
+// all of it. Where nobody hides, the supervisor is asked to leave, and reaps what died last before
+// it does; killed, it would leave that to pid 1, which in a container may be no reaper.
 void ActiveRun::close() {
-  auto& report = status_.report;
-  if (auto work = directory_.open_work()) {
-    const auto usage = cgroup::read_usage(*work);
-    report.cpu_usec = usage.cpu_usec;
-    report.memory_peak = usage.memory_peak;
-    report.oom_kills = usage.oom_kills;
-    report.peak_descendants = usage.pids_peak;
-    report.io_read_bytes = usage.io_read_bytes;
-    report.io_write_bytes = usage.io_write_bytes;
-  }
-  auto supervisor = open_supervisor(directory_);
-  const pid_t supervisor_pid = supervisor ? supervisor->pid() : 0;
-  if (auto whole = directory_.open()) {
-    leaks_.strangers(rows_of(snapshot(*whole, path(), lineage_, {supervisor_pid})));
-    count_leaks();
-    auto killed = cgroup::kill(*whole);
-    if (!killed) log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
-  }
-  // It was killed with the rest; this reaches one that a driver moved out of init/.
-  if (supervisor) (void)supervisor->signal(SIGKILL);  // may be gone already
-  killed_at_ = base::Moment::now();
+  read_counters();
+  supervisor_ = open_supervisor(directory_);
   watch_whole();
+  if (note_strangers() || !supervisor_) return kill_whole();
+  (void)supervisor_->signal(SIGTERM);  // may be gone already
+  reaping_ = around_.loop.after(kReapBound, [this] { kill_whole(); });
+  look();
+}
+
+void ActiveRun::read_counters() {
+  auto& report = status_.report;
+  const auto work = directory_.open_work();
+  if (!work) return;
+  const auto usage = cgroup::read_usage(*work);
+  report.cpu_usec = usage.cpu_usec;
+  report.memory_peak = usage.memory_peak;
+  report.oom_kills = usage.oom_kills;
+  report.peak_descendants = usage.pids_peak;
+  report.io_read_bytes = usage.io_read_bytes;
+  report.io_write_bytes = usage.io_write_bytes;
+}
+
+bool ActiveRun::note_strangers() {
+  const auto whole = directory_.open();
+  if (!whole) return false;
+  auto rows =
+      rows_of(snapshot(*whole, path(), lineage_, {supervisor_ ? supervisor_->pid() : pid_t{0}}));
+  if (rows.empty()) return false;
+  leaks_.strangers(std::move(rows));
+  count_leaks();
+  return true;
+}
+
+void ActiveRun::kill_whole() {
+  reaping_.reset();
+  (void)note_strangers();
+  const auto whole = directory_.open();
+  const auto killed = whole ? cgroup::kill(*whole) : Result<void>(whole.error());
+  if (!killed && !cgroup::is_gone(killed.error()))
+    log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
+  killed_at_ = base::Moment::now();
   arm_proof();
   look();
 }
 
 void ActiveRun::finish() {
   proof_.reset();
+  reaping_.reset();
   watch_.reset();  // before rmdir
+  // This reaches one that a driver moved out of init/.
+  if (supervisor_) (void)supervisor_->signal(SIGKILL);  // gone, as a rule
+  supervisor_.reset();
   auto& report = status_.report;
   report.end = base::Moment::now();
   report.state = run::State::ended;

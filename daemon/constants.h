@@ -16,6 +16,8 @@ inline constexpr Bound kFreezeBound = 500ms;
 inline constexpr Bound kWalkAfter = 250ms;
 // From a kill to the report of who is stuck.
 inline constexpr Bound kProofBound = 2s;
+// From asking the supervisor to leave to its kill.
+inline constexpr Bound kReapBound = 1s;
 // From the driver's exit to the record of it, while the supervisor lives.
 inline constexpr Bound kExitRecordBound = 2s;
 // For the spawner's answer.

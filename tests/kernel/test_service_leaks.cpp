@@ -112,6 +112,14 @@ TEST_F(ServiceLeaks, ThatIgnoreSigtermAreKilledWhenTheGraceIsOver) {
   EXPECT_GE(value<uint64_t>(report, "TimeToEmptyUSec"), 300 * kMilliseconds);
 }
 
+// pid 1 may be no reaper.
+TEST_F(ServiceLeaks, ThatWereKilledAreReapedBeforeTheRunEnds) {
+  const auto report = run(stubborn({"setsid", "250"}), {{"GraceUSec", 0 * kMilliseconds}});
+  EXPECT_EQ(counts(report), (Counts{250, 0, 250}));
+  for (const uint32_t pid : column<uint32_t>(leaks(report), "PID"))
+    EXPECT_NE(access(("/proc/" + std::to_string(pid)).c_str(), F_OK), 0) << pid;
+}
+
 TEST_F(ServiceLeaks, ThatAreStoppedAreContinuedSoThatSigtermEndsThem) {
   EXPECT_EQ(counts(run(misbehave({"stopped"}))), (Counts{1, 1, 0}));
 }
