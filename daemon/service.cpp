@@ -155,13 +155,16 @@ void Service::probe() {
   const std::string name = kProbePrefix + base::random_hex();
   auto group = root_->create(name);
   if (!group) return log(Level::warning, "probe the kernel: {}", group.error().message);
+  probing_ = true;
   spawner_.probe(*group, [this, name, id = group->id()](Result<KernelBugs> bugs) {
+    probing_ = false;
     auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
     if (parent) janitor_.remove(std::move(*parent), name, id);
-    if (!bugs) return log(Level::warning, "probe the kernel: {}", bugs.error().message);
-    if (bugs->dead_leader) features_.emplace_back("bug:kill-spares-dead-leader");
-    if (bugs->killed_birth) features_.emplace_back("bug:birth-in-killed-cgroup");
-    if (server_ != nullptr) server_->manager_changed({"Features"});
+    if (!bugs) log(Level::warning, "probe the kernel: {}", bugs.error().message);
+    if (bugs && bugs->dead_leader) features_.emplace_back("bug:kill-spares-dead-leader");
+    if (bugs && bugs->killed_birth) features_.emplace_back("bug:birth-in-killed-cgroup");
+    if (bugs && server_ != nullptr) server_->manager_changed({"Features"});
+    look_whether_stopped();
   });
 }
 
@@ -179,7 +182,7 @@ void Service::look_whether_stopped() {
   const auto& all = registry_.all();
   const bool ending = std::ranges::any_of(
       all, [](const Entry* entry) { return entry->status.report.state == run::State::ending; });
-  if (!ending) std::exchange(stopped_, {})();
+  if (!ending && !probing_) std::exchange(stopped_, {})();
 }
 
 dbus::ManagerProperties Service::manager_properties() {

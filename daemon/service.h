@@ -120,6 +120,7 @@ class Service final : public dbus::Calls, public RunObserver {
   std::vector<std::string> features_;
   dbus::Server* server_ = nullptr;
   base::Callback<void()> stopped_;
+  bool probing_ = false;
   bool stopping_ = false;
 };
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -120,9 +121,10 @@ TEST_F(ServiceRecovery, KnowsEveryRunAfterSigkillAndEveryExitThatItMissed) {
 
 TEST_F(ServiceRecovery, LeavesRunsAloneWhenItIsStopped) {
   must(stack_.client().start_run("r", {"sleep", "100"}, options()));
-  const auto before = stack_.processes();
+  const auto before = stack_.processes();  // the prober of the kernel's bugs may be among them
   EXPECT_EQ(stack_.stop_corrald(), 0);
-  EXPECT_EQ(stack_.processes(), before);
+  EXPECT_THAT(stack_.processes(), testing::SizeIs(2));  // supervisor and driver
+  EXPECT_THAT(before, testing::IsSupersetOf(stack_.processes()));
   stack_.start_corrald();
   EXPECT_TRUE(stack_.client().wait_state("r", "running"));
   must(stack_.client().end_run("r"));
