@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <string_view>
 #include <vector>
@@ -7,22 +9,32 @@
 #include "bench/calls.h"
 #include "bench/footprint.h"
 
-// What does not come as a ratio: bench_costs calls|idle|memory|snapshot...
+namespace {
+
+struct Cost {
+  std::string_view name;
+  void (*measure)();
+};
+
+constexpr std::array kCosts = {
+    Cost{"calls", corral::bench::count_calls},
+    Cost{"idle", corral::bench::count_idle_calls},
+    Cost{"memory", corral::bench::measure_memory},
+    Cost{"snapshot", corral::bench::measure_snapshot},
+};
+
+}  // namespace
+
+// What does not come as a ratio: those that are named, or all.
 int main(int argc, char** argv) try {
-  using namespace corral;
-  for (const std::string_view what : std::vector<std::string_view>(argv + 1, argv + argc)) {
-    if (what == "calls") {
-      bench::count_calls();
-    } else if (what == "idle") {
-      bench::count_idle_calls();
-    } else if (what == "memory") {
-      bench::measure_memory();
-    } else if (what == "snapshot") {
-      bench::measure_snapshot();
-    } else {
-      fmt::print(stderr, "usage: bench_costs [calls] [idle] [memory] [snapshot]\n");
-      return 2;
-    }
+  const std::vector<std::string_view> names(argv + 1, argv + argc);
+  for (const auto name : names) {
+    if (std::ranges::find(kCosts, name, &Cost::name) != kCosts.end()) continue;
+    fmt::print(stderr, "usage: bench_costs [calls] [idle] [memory] [snapshot]\n");
+    return 2;
+  }
+  for (const auto& cost : kCosts) {
+    if (names.empty() || std::ranges::find(names, cost.name) != names.end()) cost.measure();
   }
   return 0;
 } catch (const std::exception& error) {
