@@ -38,10 +38,13 @@ Result<std::string> own_cgroup() {
 
 // What to do about a cgroup that we may not write.
 Error with_remedy(Error error) {
-  if (error.code == EACCES || error.code == EPERM || error.code == EROFS)
+  if (error.code == EACCES || error.code == EPERM)
     error.message +=
         "; the cgroup is not delegated: run as root or in a delegated cgroup (systemd-run --user "
-        "--scope -p Delegate=yes corralctl …), or name one with --cgroup-root";
+        "--scope -p Delegate=yes corralctl …)";
+  if (error.code == EROFS)
+    error.message +=
+        "; give the container a writable cgroup2 mount, or name one with --cgroup-root";
   return error;
 }
 

@@ -153,7 +153,7 @@ TEST_F(EmbeddedPlaces, IsRefusedWhereTheCgroupsAreMountedReadOnly) {
   words.insert(words.end(), command.begin(), command.end());
   const Ran ran = run_in(group.name(), words);
   EXPECT_EQ(ran.status, 125) << ran.out;
-  EXPECT_THAT(ran.err, HasSubstr("Read-only file system; the cgroup is not delegated"));
+  EXPECT_THAT(ran.err, HasSubstr("Read-only file system; give the container a writable"));
   EXPECT_EQ(rmdir(group.name().c_str()), 0);
 }
 
