@@ -24,6 +24,7 @@ constexpr size_t kShownLog = 2'000;  // bytes
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> out;
+  out.reserve(strings.size() + 1);
   // execve(2) takes char* and changes nothing.
   for (const std::string& string : strings) out.push_back(const_cast<char*>(string.c_str()));
   out.push_back(nullptr);

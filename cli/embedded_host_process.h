@@ -33,6 +33,6 @@ inline constexpr const char* kHostStop = "stop";
 // independent of corralctl and its terminal, starts the service, and takes it down when it is told
 // to or its socket is at the end of file, which means that corralctl is gone. In that case it first
 // lets the runs end. Its children get SIGTERM when it is killed itself.
-[[noreturn]] void run_host(UniqueFd socket, const HostOptions& options);
+[[noreturn]] void run_host(UniqueFd given, const HostOptions& options);
 
 }  // namespace corral::cli

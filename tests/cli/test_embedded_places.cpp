@@ -95,7 +95,7 @@ TEST_F(EmbeddedPlaces, IsRefusedToAUserWhomPasswdDoesNotKnow) {
 
 TEST_F(EmbeddedPlaces, IsRefusedWithTheRemedyWhereNothingIsDelegated) {
   const auto group = scratch().make("other");
-  const std::string path = group.name();
+  const std::string& path = group.name();
   const auto refused = [&] {
     const Ran ran = run_in(path, as_user(embedded_here()));
     EXPECT_EQ(ran.status, 125);
