@@ -174,6 +174,10 @@ Result<bool> signal_member(const Group& group, pid_t pid, int number) {
   return sent;
 }
 
+Result<void> move_into(const Group& group, pid_t pid) {
+  return base::write_at(group.fd(), "cgroup.procs", fmt::format("{}", pid));
+}
+
 Result<void> set_frozen(const Group& group, bool frozen) {
   const auto written = write_freeze(group.fd(), frozen);
   if (written || (cgroup::is_gone(written.error()) && is_gone(group))) return {};

@@ -29,6 +29,10 @@ Result<unsigned> signal_all(const Group& group, int number, pid_t except = 0);
 // or is gone.
 Result<bool> signal_member(const Group& group, pid_t pid, int number);
 
+// Moves the process with all its threads into the group (cgroup.procs; cgroup-v2.rst, "Processes").
+// ESRCH: it is gone, or a zombie; EACCES: no right to the common ancestor; EOPNOTSUPP: threaded.
+Result<void> move_into(const Group& group, pid_t pid);
+
 // Writes cgroup.freeze; the kernel gets there when events().frozen says so, or never (a task in D
 // state). Gone: success.
 Result<void> set_frozen(const Group& group, bool frozen);

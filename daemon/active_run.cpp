@@ -36,12 +36,11 @@ run::Status initial_status(const run::Record& record) {
 }
 
 ActiveRun::ActiveRun(Surroundings around, RunObserver& observer, run::Record record,
-                     run::Status& status)
+                     std::string place, run::Status& status)
     : around_(around),
       observer_(observer),
       record_(std::move(record)),
-      directory_(around.root.directory(run::directory_name(record_.id, record_.invocation),
-                                       record_.cgroup_id)),
+      directory_(around.root.directory(std::move(place), record_.cgroup_id)),
       status_(status),
       grace_(record_.policy.grace) {
   status_.control_group = path();
@@ -128,6 +127,7 @@ void ActiveRun::perform(run::Action action) {
 }
 
 void ActiveRun::go_on() {
+  if (phase_ == run::Phase::terminating) observer_.end_nested(*this, grace_left());
   drain();
   look();
 }
@@ -148,15 +148,18 @@ void ActiveRun::born(Result<Born> outcome) {
 // A driver whose exit could not be waited for is one that could not be started.
 Result<void> ActiveRun::know(Born born) try {
   const pid_t pid = born.driver.pid();
-  lineage_ = {.driver = pid,
-              .driver_sid = pid,
-              .driver_pgid = pid,
-              .supervisor = static_cast<pid_t>(born.supervisor_pid)};
+  know(pid, pid, pid, static_cast<pid_t>(born.supervisor_pid));  // it leads a session of its own
   watch_driver(std::move(born.driver));
   status_.driver_pid = static_cast<uint32_t>(pid);
   return {};
 } catch (const std::exception& error) {
   return Error{fmt::format("watch the driver: {}", error.what()), 0};
+}
+
+void ActiveRun::know(pid_t driver, std::optional<pid_t> session, std::optional<pid_t> group,
+                     pid_t supervisor) {
+  lineage_ = {
+      .driver = driver, .driver_sid = session, .driver_pgid = group, .supervisor = supervisor};
 }
 
 void ActiveRun::watch_driver(std::optional<cgroup::Pidfd> driver) {
@@ -186,7 +189,7 @@ void ActiveRun::end(EndRequest request) {
     if (request.grace) grace_ = *request.grace;  // the first to ask may lengthen it
     status_.report.end_message = std::move(request.message);
     status_.report.ended_by = std::move(request.by);
-    begin_end(run::EndReason::requested);
+    begin_end(request.reason);
   }
   raise(run::Event::end_requested);
   look();
@@ -229,6 +232,7 @@ void ActiveRun::look_at_work() {
   auto work = directory_.open_work();
   const auto events = work ? work->events() : Result<cgroup::Events>(work.error());
   if (events && events->populated) return;
+  if (observer_.holds_runs(*this)) return;
   if (!events && !cgroup::is_gone(events.error()))
     return log(Level::error, "run {}: {}", record_.id.text(), events.error().message);
   if (!driver_ || driver_->departed()) {

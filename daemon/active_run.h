@@ -17,6 +17,7 @@
 #include "daemon/spawner.h"
 #include "daemon/store.h"
 #include "daemon/watcher.h"
+#include "run/fault.h"
 #include "run/record.h"
 #include "run/state.h"
 #include "run/status.h"
@@ -44,6 +45,11 @@ class RunObserver {
   virtual void run_stuck(ActiveRun& run) = 0;     // killed, and still there past the bound
   virtual void run_changed(ActiveRun& run) = 0;   // its state, or what it says of itself
   virtual void run_ended(ActiveRun& run) = 0;     // nothing is left; once, last of all
+
+  // Whether a run that is nested in it has not ended: then it does not end either.
+  virtual bool holds_runs(const ActiveRun& run) = 0;
+  // It is ending, and so are those nested in it, within this grace. May be said again.
+  virtual void end_nested(ActiveRun& run, std::chrono::microseconds grace) = 0;
 };
 
 // What is said of a run before anything happened in it.
@@ -54,15 +60,19 @@ run::Status initial_status(const run::Record& record);
 class ActiveRun {
  public:
   // `status` outlives the run: what is said of it stays when it has ended.
-  // A run whose directory, record and stub are made, and whose driver was asked of the spawner.
-  ActiveRun(Surroundings around, RunObserver& observer, run::Record record, run::Status& status);
+  // A run whose directory, record and stub are made at `place`, and whose driver was asked of the
+  // spawner, or is to be attached.
+  ActiveRun(Surroundings around, RunObserver& observer, run::Record record, std::string place,
+            run::Status& status);
   // A run found by its directory and record: goes on where the service before us stopped.
   static std::unique_ptr<ActiveRun> recover(Surroundings around, RunObserver& observer,
-                                            run::Record record, run::Status& status);
+                                            run::Record record, std::string place,
+                                            run::Status& status);
 
   const run::Status& status() const { return status_; }
   bool starting() const { return phase_ == run::Phase::starting; }
   const run::Record& record() const { return record_; }
+  const std::string& place() const { return directory_.place(); }
 
   // Notices from here on when work/ empties; before anything is born there.
   void watch_work(const cgroup::Group& work);
@@ -71,12 +81,20 @@ class ActiveRun {
 
   // The spawner's answer.
   void born(Result<Born> outcome);
+  // Ties the run to the process that opened it: from here on it ends with that process.
+  void tie();
+  // Takes a child of the opener as the driver: moves it into work/ unless it is there. A second
+  // call with the same process does nothing.
+  run::Answer<void> attach(pid_t pid);
+  // How the attached driver went, by the opener's word. A second call does nothing.
+  run::Answer<void> report_exit(run::DriverExit exit, int32_t status);
   // Looks at the kernel without being told to; cheap.
   void look();
 
   struct EndRequest {
     std::optional<std::chrono::microseconds> grace;
     std::string message, by;
+    run::EndReason reason = run::EndReason::requested;
   };
   void end(EndRequest request);
 
@@ -113,6 +131,12 @@ class ActiveRun {
   void finish();
 
   Result<void> know(Born born);
+  void know(pid_t driver, std::optional<pid_t> session, std::optional<pid_t> group,
+            pid_t supervisor);
+  bool is_opened() const { return record_.opener.pid != 0; }
+  run::Answer<void> move_in(const cgroup::Pidfd& driver);
+  void opener_gone();
+  std::chrono::microseconds grace_left() const;
   void watch_whole();
   void watch_driver(std::optional<cgroup::Pidfd> driver);
   void departed(Departure departure);
@@ -136,7 +160,7 @@ class ActiveRun {
   void resume(const run::Members& members, std::optional<run::Ending> ending);
   void resume_end(const run::Ending& ending);
 
-  std::string path() const { return around_.root.path_of(directory_.name()); }
+  std::string path() const { return around_.root.path_of(directory_.place()); }
   std::string work_path() const { return path() + "/work"; }
 
   Surroundings around_;
@@ -150,6 +174,8 @@ class ActiveRun {
   cgroup::Lineage lineage_;
   std::optional<DriverWatch> driver_;
   std::optional<cgroup::Pidfd> supervisor_;  // while it is asked to leave
+  std::optional<cgroup::Pidfd> opener_;
+  Source opener_exited_;
   LeakBook leaks_;
   Watcher::Watch watch_;
 

@@ -51,6 +51,12 @@ void ActiveRun::arm_grace() {
   grace_over_ = around_.loop.after(left, [this] { raise(run::Event::grace_over); });
 }
 
+std::chrono::microseconds ActiveRun::grace_left() const {
+  const auto now = monotonic_now();
+  return std::chrono::microseconds(kill_at_usec_ && *kill_at_usec_ > now ? *kill_at_usec_ - now
+                                                                         : 0);
+}
+
 // Grace was already made no longer than what the joining request asked.
 void ActiveRun::shorten_grace() {
   if (!kill_at_usec_) return;
@@ -83,6 +89,7 @@ void ActiveRun::ask_driver() {
 }
 
 void ActiveRun::ask_others() {
+  observer_.end_nested(*this, grace_left());
   auto work = directory_.open_work();
   if (!work) return;
   leaks_.asked(rows_of(snapshot(*work, work_path(), lineage_, {live_driver()})));
@@ -94,6 +101,7 @@ void ActiveRun::ask_others() {
 }
 
 void ActiveRun::ask_all_frozen() {
+  observer_.end_nested(*this, grace_left());
   freeze_then([this](const cgroup::Group& work) {
     leaks_.asked(rows_of(snapshot(work, work_path(), lineage_, {})));
     save_ending(true);
@@ -112,6 +120,7 @@ void ActiveRun::final_snapshot() {
 }
 
 void ActiveRun::kill() {
+  observer_.end_nested(*this, std::chrono::microseconds{0});
   auto work = directory_.open_work();
   const auto killed = work ? cgroup::kill(*work) : Result<void>(work.error());
   if (!killed && !cgroup::is_gone(killed.error()))
@@ -180,7 +189,7 @@ void ActiveRun::note_escape() {
 // it does; killed, it would leave that to pid 1, which in a container may be no reaper.
 void ActiveRun::close() {
   read_counters();
-  supervisor_ = open_supervisor(directory_);
+  if (!is_opened()) supervisor_ = open_supervisor(directory_);  // else it lives elsewhere
   watch_whole();
   if (note_strangers() || !supervisor_) return kill_whole();
   (void)supervisor_->signal(SIGTERM);  // may be gone already
@@ -227,6 +236,8 @@ void ActiveRun::kill_whole() {
 void ActiveRun::finish() {
   proof_.reset();
   reaping_.reset();
+  opener_exited_.reset();
+  opener_.reset();
   watch_.reset();  // before rmdir
   // This reaches one that a driver moved out of init/.
   if (supervisor_) (void)supervisor_->signal(SIGKILL);  // gone, as a rule
@@ -245,7 +256,7 @@ void ActiveRun::finish() {
   status_.control_group.clear();
   status_.driver_pid = 0;
   auto parent = base::open_at(around_.root.runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-  if (parent) around_.janitor.remove(std::move(*parent), directory_.name(), directory_.id());
+  if (parent) around_.janitor.remove(std::move(*parent), directory_.place(), directory_.id());
   observer_.run_ended(*this);
 }
 

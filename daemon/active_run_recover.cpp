@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cgroup/proc_stat.h"
 #include "cgroup/record.h"
 #include "daemon/active_run.h"
 #include "daemon/constants.h"
@@ -22,12 +23,16 @@ std::optional<run::Ending> read_ending(const RunDirectory& directory) {
 }  // namespace
 
 std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& observer,
-                                              run::Record record, run::Status& status) {
-  auto run = std::make_unique<ActiveRun>(around, observer, std::move(record), status);
+                                              run::Record record, std::string place,
+                                              run::Status& status) {
+  auto run =
+      std::make_unique<ActiveRun>(around, observer, std::move(record), std::move(place), status);
   run->spawning_ = false;
   if (auto work = run->directory_.open_work()) run->watch_work(*work);  // else go_on() says why not
   const auto members = read_members(run->directory_);
   auto ending = read_ending(run->directory_);
+  if (run->is_opened()) run->tie();
+  if (!members && run->opener_ && !ending) return run;  // to be attached yet
   if (!members) {
     // Half made: its driver was never let go. Whoever asked for it has no answer to lose.
     run->status_.report.result = run::RunResult::start_failed;
@@ -43,10 +48,15 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
 
 void ActiveRun::resume(const run::Members& members, std::optional<run::Ending> ending) {
   const auto pid = static_cast<pid_t>(members.driver.pid);
-  lineage_ = {.driver = pid,
-              .driver_sid = pid,
-              .driver_pgid = pid,
-              .supervisor = static_cast<pid_t>(members.supervisor.pid)};
+  const auto supervisor = static_cast<pid_t>(members.supervisor.pid);
+  if (is_opened()) {
+    const auto opener = cgroup::read_stat(supervisor);
+    // The session and group that the driver started with are its parent's.
+    know(pid, opener ? std::optional(opener->session) : std::nullopt,
+         opener ? std::optional(opener->pgrp) : std::nullopt, supervisor);
+  } else {
+    know(pid, pid, pid, supervisor);
+  }
   auto driver = cgroup::Pidfd::open(pid, members.driver.start_time);
   if (driver) status_.driver_pid = members.driver.pid;
   watch_driver(driver ? std::optional(std::move(*driver)) : std::nullopt);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "base/escape.h"
 #include "base/file.h"
@@ -11,11 +12,6 @@
 
 namespace corral::daemon {
 namespace {
-
-bool has_exited(int pidfd) {
-  pollfd poll_fd{.fd = pidfd, .events = POLLIN, .revents = 0};
-  return poll(&poll_fd, 1, 0) != 0;
-}
 
 // The last part of the path that names a unit: "/system.slice/foo.service/sub" is foo.service's.
 std::string unit_in(std::string_view path) {
@@ -27,6 +23,20 @@ std::string unit_in(std::string_view path) {
 }
 
 }  // namespace
+
+bool has_exited(const dbus::Caller& caller) {
+  pollfd exited{.fd = caller.pidfd, .events = POLLIN, .revents = 0};
+  return caller.pid == 0 || caller.pidfd < 0 || poll(&exited, 1, 0) != 0;
+}
+
+bool same_pid_namespace(const dbus::Caller& caller) {
+  struct stat ours {
+  }, theirs{};
+  if (stat("/proc/self/ns/pid", &ours) < 0) return true;
+  if (stat(fmt::format("/proc/{}/ns/pid", caller.pid).c_str(), &theirs) < 0)
+    return true;  // not ours to see
+  return ours.st_ino == theirs.st_ino;
+}
 
 run::Who who(const dbus::Caller& caller) {
   run::Who who{.uid = caller.uid, .pid = static_cast<uint32_t>(caller.pid), .comm = {}, .unit = {}};
@@ -43,16 +53,9 @@ Seat seat_of(const dbus::Caller& caller, const Root* root) {
   if (caller.pid == 0 || caller.pidfd < 0) return gone;
   auto run = root->run_of(caller.pid);
   // Read first, then asked whether it is still there: else the number could be another's by now.
-  if (has_exited(caller.pidfd)) return gone;
+  if (has_exited(caller)) return gone;
   if (!run) return {.known = false, .why_not = run.error().message, .run = {}};
   return {.known = true, .why_not = {}, .run = *run};
-}
-
-dbus::Position position(const Seat& seat, const run::Invocation& invocation) {
-  if (!seat.known) return dbus::Position::unknown;
-  if (!seat.run) return dbus::Position::outside;
-  return seat.run->invocation == invocation ? dbus::Position::inside_this
-                                            : dbus::Position::inside_other;
 }
 
 }  // namespace corral::daemon

@@ -30,6 +30,8 @@ class DriverWatch {
               run::Invocation invocation, std::optional<cgroup::Pidfd> driver,
               base::Callback<void(Departure)> departed);
 
+  // The exit, by whoever waited for it; nothing where it was told before.
+  void report(const run::Exit& exit) { tell({exit, ""}); }
   // Whether its exit was told.
   bool departed() const { return done_; }
   // The pidfd while the driver is not known to be gone; nullptr else.

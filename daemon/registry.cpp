@@ -14,6 +14,7 @@ Entry& Registry::add(std::unique_ptr<Entry> entry) {
   for (auto* entries : {&by_id_[added.id], &in_order_})
     entries->insert(std::ranges::upper_bound(*entries, started(&added), {}, started), &added);
   by_invocation_.emplace(added.invocation, std::move(entry));
+  if (Entry* parent = parent_of(added); parent != nullptr && !added.ended()) ++parent->nested;
   return added;
 }
 
@@ -54,6 +55,17 @@ Entry* Registry::of(const run::Invocation& invocation) {
 
 void Registry::retire(Entry& entry) {
   ended_.push_back(&entry);
+  if (Entry* parent = parent_of(entry); parent != nullptr && parent->nested > 0) --parent->nested;
+}
+
+Entry* Registry::parent_of(const Entry& entry) {
+  return entry.status.parent ? of(entry.status.parent->invocation) : nullptr;
+}
+
+bool Registry::is_nested(const Entry& entry, const run::Invocation& in) {
+  for (const Entry* above = parent_of(entry); above != nullptr; above = parent_of(*above))
+    if (above->invocation == in) return true;
+  return false;
 }
 
 Entry* Registry::overdue(const base::Moment& now) {

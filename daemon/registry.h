@@ -24,7 +24,8 @@ struct Entry {
 
   run::RunId id;
   run::Invocation invocation;
-  run::Status status;
+  run::Status status;                      // `parent` in it is whom it is nested in
+  unsigned nested = 0;                     // runs in it that have not ended
   std::unique_ptr<ActiveRun> run;          // nothing once it has ended
   dbus::Reply<dbus::RunName> start_reply;  // who waits for the start
   Waiters waiters;
@@ -44,6 +45,10 @@ class Registry {
   Entry* of(const run::Invocation& invocation);
   // All, oldest first; the list changes with add() and erase().
   const std::vector<Entry*>& all() const { return in_order_; }
+  // The run that it is nested in; nullptr for none, or one that was forgotten.
+  Entry* parent_of(const Entry& entry);
+  // Whether it is nested in that one, at whatever depth.
+  bool is_nested(const Entry& entry, const run::Invocation& in);
   size_t live() const { return in_order_.size() - ended_.size(); }
 
   // The run has ended: it counts against the retention from now on.

@@ -14,7 +14,8 @@ namespace corral::daemon {
 namespace {
 
 constexpr const char* kRuns = "runs";
-constexpr const char* kOwnName = "corral";  // below the caller's own cgroup
+constexpr std::string_view kNestedRuns = "/runs/";  // between a run and one that is nested in it
+constexpr const char* kOwnName = "corral";          // below the caller's own cgroup
 constexpr const char* kRemedy =
     "run as root, or give --cgroup-root a cgroup that is delegated to this user (Delegate=yes in "
     "its unit)";
@@ -40,9 +41,9 @@ Result<std::string> default_directory(const cgroup::Mount& mount) {
 }  // namespace
 
 Result<cgroup::Group> RunDirectory::open() const {
-  auto group = cgroup::Group::open(runs_, name_);
+  auto group = cgroup::Group::open(runs_, place_);
   if (group && group->id() != id_)
-    return failed(ENOENT, fmt::format("open {}: recreated by someone else", name_));
+    return failed(ENOENT, fmt::format("open {}: recreated by someone else", place_));
   return group;
 }
 
@@ -69,20 +70,47 @@ Result<Root> Root::open(const std::optional<std::string>& directory) {
     return with_remedy(failed(errno, fmt::format("write to {}/runs", *path)));
   auto below = cgroup::path_of(*runs);
   if (!below) return below.error();
-  return Root(std::move(*runs), std::move(*below));
+  return Root(std::move(*runs), std::move(*below), fmt::format("{}/{}", *path, kRuns));
 }
 
-Result<cgroup::Group> Root::create(const std::string& name) const {
-  return cgroup::Group::create(runs_.fd(), name);
+Result<cgroup::Group> Root::create(const std::string& place) const {
+  if (const auto parent = place.rfind('/'); parent != place.npos) {
+    const std::string runs = place.substr(0, parent);
+    if (mkdirat(runs_.fd(), runs.c_str(), 0755) < 0 && errno != EEXIST)
+      return failed(errno, fmt::format("mkdir {}", runs));
+  }
+  return cgroup::Group::create(runs_.fd(), place);
+}
+
+std::vector<std::string> Root::nested_in(const std::string& place) const {
+  std::vector<std::string> places;
+  const auto runs = cgroup::Group::open(runs_.fd(), place + "/" + kRuns);
+  const auto names = runs ? runs->children() : Result<std::vector<std::string>>(runs.error());
+  for (const auto& name : names.value_or(std::vector<std::string>{}))
+    places.push_back(nested_place(place, name));
+  return places;
 }
 
 Result<std::optional<run::DirectoryName>> Root::run_of(int pid) const {
   auto path = cgroup::path_of(pid);
   if (!path) return path.error();
+  std::optional<run::DirectoryName> innermost;
   const std::string prefix = path_ + "/";
-  if (!path->starts_with(prefix)) return std::optional<run::DirectoryName>{};
-  const std::string below = path->substr(prefix.size());
-  return run::parse_directory_name(below.substr(0, below.find('/')));
+  if (!path->starts_with(prefix)) return innermost;
+  std::string_view rest = std::string_view(*path).substr(prefix.size());
+  for (;;) {
+    const auto name = rest.substr(0, rest.find('/'));
+    const auto run = run::parse_directory_name(name);
+    if (!run) return innermost;
+    innermost = run;
+    rest.remove_prefix(name.size());
+    if (!rest.starts_with(kNestedRuns)) return innermost;
+    rest.remove_prefix(kNestedRuns.size());
+  }
+}
+
+std::string nested_place(const std::string& parent, const std::string& name) {
+  return fmt::format("{}/{}/{}", parent, kRuns, name);
 }
 
 }  // namespace corral::daemon

@@ -11,17 +11,19 @@
 
 namespace corral::daemon {
 
-// A run's directory by name and inode id, reopened for each use, so that ten thousand runs hold no
-// fds: what was recreated under the same name is not ours and reads as gone (ENOENT).
+// A run's directory by place and inode id, reopened for each use, so that ten thousand runs hold no
+// fds: what was recreated at the same place is not ours and reads as gone (ENOENT).
 //
-//   <run>/init/   the supervisor
-//   <run>/work/   the driver and its descendants
+//   <run>/init/           the supervisor, if the service started the run
+//   <run>/work/           the driver and its descendants
+//   <run>/runs/<nested>/  runs that were started from inside, each of the same shape
 class RunDirectory {
  public:
-  RunDirectory(int runs, std::string name, uint64_t id)
-      : runs_(runs), name_(std::move(name)), id_(id) {}
+  RunDirectory(int runs, std::string place, uint64_t id)
+      : runs_(runs), place_(std::move(place)), id_(id) {}
 
-  const std::string& name() const { return name_; }
+  // Below the root's runs/: its name, or PARENT/runs/NAME.
+  const std::string& place() const { return place_; }
   uint64_t id() const { return id_; }
   Result<cgroup::Group> open() const;
   Result<cgroup::Group> open_work() const;
@@ -29,9 +31,12 @@ class RunDirectory {
  private:
   Result<cgroup::Group> open_part(const char* part) const;
   int runs_;  // borrowed from Root
-  std::string name_;
+  std::string place_;
   uint64_t id_;
 };
+
+// The place of a run of this name that is nested in the one at `parent`.
+std::string nested_place(const std::string& parent, const std::string& name);
 
 // The directory that holds all runs: <root>/runs/, in a cgroup that was delegated to us
 // (cgroup-v2.rst, "Delegation").
@@ -42,23 +47,29 @@ class Root {
   // is no cgroup2 or no right to make directories in it.
   static Result<Root> open(const std::optional<std::string>& directory);
 
-  // Where <run> lies below the cgroup2 mount, as /proc/PID/cgroup shows it.
-  std::string path_of(const std::string& run_name) const { return path_ + "/" + run_name; }
+  // Where a run lies below the cgroup2 mount, as /proc/PID/cgroup shows it.
+  std::string path_of(const std::string& place) const { return path_ + "/" + place; }
+  // Where it lies in the file system.
+  std::string directory_of(const std::string& place) const { return directory_ + "/" + place; }
   const cgroup::Group& runs() const { return runs_; }
-  // mkdir; the caller makes its parts after the record is on it.
-  Result<cgroup::Group> create(const std::string& name) const;
-  RunDirectory directory(const std::string& name, uint64_t id) const {
-    return {runs_.fd(), name, id};
+  // mkdir, of its parent's runs/ too; the caller makes its parts after the record is on it.
+  Result<cgroup::Group> create(const std::string& place) const;
+  RunDirectory directory(const std::string& place, uint64_t id) const {
+    return {runs_.fd(), place, id};
   }
+  // The places of the runs that are nested in the one at `place`, by their directories.
+  std::vector<std::string> nested_in(const std::string& place) const;
 
-  // The run whose directory the process is in, at whatever depth; nullopt for one that is in none.
+  // The innermost run whose directory the process is in; nullopt for one that is in none.
   // Fails with ESRCH where the process is gone.
   Result<std::optional<run::DirectoryName>> run_of(int pid) const;
 
  private:
-  Root(cgroup::Group runs, std::string path) : runs_(std::move(runs)), path_(std::move(path)) {}
+  Root(cgroup::Group runs, std::string path, std::string directory)
+      : runs_(std::move(runs)), path_(std::move(path)), directory_(std::move(directory)) {}
   cgroup::Group runs_;
-  std::string path_;  // of runs/ below the mount
+  std::string path_;       // of runs/ below the mount
+  std::string directory_;  // of runs/ in the file system
 };
 
 }  // namespace corral::daemon

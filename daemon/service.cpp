@@ -122,6 +122,8 @@ void Service::conclude(Entry& entry) {
     server_->run_ended(entry.status);
     server_->manager_changed({"Runs", "Leaks"});
   }
+  if (Entry* parent = registry_.parent_of(entry); parent != nullptr && parent->run)
+    parent->run->look();  // it may have waited for this one alone
   drop_overdue();
   look_whether_stopped();
 }

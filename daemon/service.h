@@ -3,10 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cgroup/janitor.h"
 #include "daemon/active_run.h"
+#include "daemon/callers.h"
 #include "daemon/loop.h"
 #include "daemon/registry.h"
 #include "daemon/root.h"
@@ -46,6 +48,11 @@ class Service final : public dbus::Calls, public RunObserver {
 
   void start_run(const dbus::Caller& caller, run::Spec spec,
                  dbus::Reply<dbus::RunName> reply) override;
+  run::Answer<dbus::OpenedRun> open_run(const dbus::Caller& caller, run::Spec spec) override;
+  run::Answer<void> attach(const dbus::Caller& caller, const run::Invocation& run,
+                           uint32_t pid) override;
+  run::Answer<void> report_exit(const dbus::Caller& caller, const run::Invocation& run,
+                                run::DriverExit exit, int32_t status) override;
   void end_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
                dbus::Reply<run::Report> reply) override;
   void wait_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::WaitOptions options,
@@ -72,28 +79,47 @@ class Service final : public dbus::Calls, public RunObserver {
   void run_stuck(ActiveRun& run) override;
   void run_changed(ActiveRun& run) override;
   void run_ended(ActiveRun& run) override;
+  bool holds_runs(const ActiveRun& run) override;
+  void end_nested(ActiveRun& run, std::chrono::microseconds grace) override;
 
   // service_start.cpp
-  std::optional<run::Fault> refuse_start(const dbus::Caller& caller, const run::RunId& id);
-  Result<void> begin(Entry& entry, run::Record record, const run::Spec& spec);
-  // A run's directories, held while it starts.
-  struct Groups {
-    cgroup::Group whole, init, work;
+  // What a new run begins with: an entry that is not known to anyone yet, and its record.
+  struct Beginning {
+    std::unique_ptr<Entry> entry;
+    run::Record record;
+    std::string place;
   };
-  Result<Groups> prepare(Entry& entry, run::Record& record);
+  // The run that this very caller started with this token before, or where a new one begins.
+  run::Answer<std::variant<Entry*, Beginning>> admit(const dbus::Caller& caller,
+                                                     const run::Spec& spec);
+  std::optional<run::Fault> refuse_start(const dbus::Caller& caller, const run::RunId& id);
+  Result<void> begin(Entry& entry, run::Record record, const std::string& place,
+                     const run::Spec& spec);
+  Result<cgroup::Group> prepare(Entry& entry, run::Record& record, const std::string& place);
+  struct Groups {
+    const cgroup::Group &whole, &init, &work;
+  };
   Result<void> launch(Entry& entry, const Groups& groups, const run::Spec& spec);
-  void fail_start(Entry& entry, const Error& error);
+  void fail_start(Entry& entry, const std::string& place, const Error& error);
+  run::Fault fault_of_start(const Entry& entry, const Error& error);
+
+  // service_open.cpp
+  run::Answer<Entry*> parent_for(const dbus::Caller& caller, const run::Spec& spec);
+  Result<void> begin_opened(Entry& entry, run::Record record, const std::string& place);
+  run::Answer<ActiveRun*> opened_by(const dbus::Caller& caller, const run::Invocation& run,
+                                    const char* what);
   Result<Root*> require_root();
 
   // service_recovery.cpp
   static constexpr const char* kProbePrefix = "probe-";
   void recover_reports();
-  void recover_directory(const std::string& name);
+  void recover_directory(const std::string& place, const Entry* parent);
   void leave_alone(const cgroup::Group& group, const Error& why);
   void recover_stubs();
 
   run::Answer<Entry*> find_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act);
   std::optional<run::Fault> refuse(const dbus::Caller& caller, const Entry& entry, dbus::Act act);
+  dbus::Position position(const Seat& seat, const Entry& entry);
   bool may_see(const dbus::Caller& caller, const Entry& entry);
   Entry& entry_of(const ActiveRun& run);
   void conclude(Entry& entry);

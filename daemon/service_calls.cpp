@@ -1,7 +1,4 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -15,16 +12,6 @@ namespace corral::daemon {
 namespace {
 
 using run::FaultKind;
-
-// Whether a pid that the caller names means to us what it means to it.
-bool same_pid_namespace(const dbus::Caller& caller) {
-  struct stat ours {
-  }, theirs{};
-  if (stat("/proc/self/ns/pid", &ours) < 0) return true;
-  if (stat(fmt::format("/proc/{}/ns/pid", caller.pid).c_str(), &theirs) < 0)
-    return true;  // not ours to see
-  return ours.st_ino == theirs.st_ino;
-}
 
 template <typename T>
 run::Answer<T> refusal(run::Fault fault) {
@@ -41,8 +28,19 @@ std::optional<run::Fault> Service::refuse(const dbus::Caller& caller, const Entr
                        .caller_uid = caller.uid,
                        .owner_uid = entry.status.report.owner_uid,
                        .system_bus = settings_.bus.kind == dbus::BusKind::system,
-                       .position = position(seat, entry.invocation),
+                       .position = position(seat, entry),
                        .run = entry.id.text()});
+}
+
+// The seat as it is seen from one run.
+dbus::Position Service::position(const Seat& seat, const Entry& entry) {
+  if (!seat.known) return dbus::Position::unknown;
+  if (!seat.run) return dbus::Position::outside;
+  if (seat.run->invocation == entry.invocation) return dbus::Position::inside_this;
+  if (registry_.is_nested(entry, seat.run->invocation)) return dbus::Position::above;
+  const Entry* innermost = registry_.of(seat.run->invocation);
+  const bool nested = innermost != nullptr && registry_.is_nested(*innermost, entry.invocation);
+  return nested ? dbus::Position::inside_nested : dbus::Position::inside_other;
 }
 
 bool Service::may_see(const dbus::Caller& caller, const Entry& entry) {

@@ -27,7 +27,8 @@ Result<void> check_identity(const run::Record& record, const cgroup::Group& grou
   if (record.cgroup_id != 0 && record.cgroup_id != group.id())
     return Error{"its record is of another directory", 0};
   if (record.boot_id != boot_id) return Error{"its record is of another boot", 0};
-  if (run::directory_name(record.id, record.invocation) != group.name())
+  const std::string& place = group.name();
+  if (run::directory_name(record.id, record.invocation) != place.substr(place.rfind('/') + 1))
     return Error{"its record is of another run", 0};
   return {};
 }
@@ -54,29 +55,33 @@ void Service::recover() {
   if (root_) {
     auto names = root_->runs().children();
     if (!names) log(Level::error, "look for runs: {}", names.error().message);
-    for (const auto& name : names.value_or(std::vector<std::string>{})) recover_directory(name);
+    for (const auto& name : names.value_or(std::vector<std::string>{}))
+      recover_directory(name, nullptr);
   }
   recover_stubs();
   drop_overdue();
 }
 
-void Service::recover_directory(const std::string& name) {
-  auto group = cgroup::Group::open(root_->runs().fd(), name);
+// A run, and those nested in it after it.
+void Service::recover_directory(const std::string& place, const Entry* parent) {
+  auto group = cgroup::Group::open(root_->runs().fd(), place);
   if (!group) return;
   auto record = read_record(*group);
   auto checked = record ? check_identity(*record, *group, boot_id_) : Result<void>(record.error());
   if (!checked) return leave_alone(*group, checked.error());
   if (registry_.of(record->invocation) != nullptr) {
     // Its report is stored: it had ended, and only the directory was still to go.
-    auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-    if (parent) janitor_.remove(std::move(*parent), name, group->id());
+    auto runs = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
+    if (runs) janitor_.remove(std::move(*runs), place, group->id());
     return;
   }
-  auto entry = std::make_unique<Entry>(loop_, record->id, record->invocation);
+  auto made = std::make_unique<Entry>(loop_, record->id, record->invocation);
   record->cgroup_id = group->id();
-  entry->status = initial_status(*record);
-  entry->run = ActiveRun::recover(surroundings(), *this, std::move(*record), entry->status);
-  registry_.add(std::move(entry));
+  made->status = initial_status(*record);
+  if (parent != nullptr) made->status.parent = run::DirectoryName{parent->id, parent->invocation};
+  made->run = ActiveRun::recover(surroundings(), *this, std::move(*record), place, made->status);
+  const Entry& entry = registry_.add(std::move(made));
+  for (const auto& nested : root_->nested_in(place)) recover_directory(nested, &entry);
 }
 
 // Whatever lives in it is nobody's of ours. Only what is empty goes: a start that was cut off

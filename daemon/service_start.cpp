@@ -66,66 +66,77 @@ std::optional<run::Fault> Service::refuse_start(const dbus::Caller& caller, cons
   if (!root)
     return run::Fault{FaultKind::containment_unavailable,
                       fmt::format("start run \"{}\": {}", id.text(), root.error().message)};
-  const Seat seat = seat_of(caller, *root);
-  if (!seat.known)
-    return run::Fault{
-        FaultKind::access_denied,
-        fmt::format("start run \"{}\": find out whether the caller is inside a run: {}", id.text(),
-                    seat.why_not)};
-  if (seat.run)
-    return run::Fault{
-        FaultKind::not_supported,
-        fmt::format("start run \"{}\": the caller is inside run \"{}\", and runs inside "
-                    "runs are not supported yet; ask from outside",
-                    id.text(), seat.run->id.text())};
   return std::nullopt;
 }
 
-void Service::start_run(const dbus::Caller& caller, run::Spec spec,
-                        dbus::Reply<dbus::RunName> reply) {
+run::Answer<std::variant<Entry*, Service::Beginning>> Service::admit(const dbus::Caller& caller,
+                                                                     const run::Spec& spec) {
   Entry* known = registry_.newest(spec.id);
   // Asked before what may be refused: a repeated request gets the answer of the first.
   if (known != nullptr && !spec.token.empty() && known->status.report.token == spec.token &&
       known->status.report.owner_uid == caller.uid)
-    return reply(dbus::RunName{known->id, known->invocation});
-  if (auto refused = refuse_start(caller, spec.id))
-    return reply(run::Answer<dbus::RunName>(tl::unexpect, *refused));
+    return known;
+  if (auto refused = refuse_start(caller, spec.id)) return tl::unexpected(std::move(*refused));
+  auto parent = parent_for(caller, spec);
+  if (!parent) return tl::unexpected(std::move(parent.error()));
   if (known != nullptr && !known->ended())
-    return reply(run::fault(
+    return run::fault(
         run::FaultKind::run_exists,
         fmt::format(
             "start run \"{}\": it is {} as invocation {}; end it first, or choose another id",
-            spec.id.text(), run::word(known->status.report.state), known->invocation.text())));
+            spec.id.text(), run::word(known->status.report.state), known->invocation.text()));
 
   auto record = make_record(spec, caller.uid, boot_id_, containment_of(*root_));
-  auto made = std::make_unique<Entry>(loop_, record.id, record.invocation);
-  made->status = initial_status(record);
+  auto entry = std::make_unique<Entry>(loop_, record.id, record.invocation);
+  entry->status = initial_status(record);
+  std::string place = run::directory_name(record.id, record.invocation);
+  if (*parent != nullptr) {
+    entry->status.parent = run::DirectoryName{(*parent)->id, (*parent)->invocation};
+    place = nested_place((*parent)->run->place(), place);
+  }
+  return Beginning{std::move(entry), std::move(record), std::move(place)};
+}
+
+void Service::start_run(const dbus::Caller& caller, run::Spec spec,
+                        dbus::Reply<dbus::RunName> reply) {
+  auto admitted = admit(caller, spec);
+  if (!admitted) return reply(tl::unexpected(std::move(admitted.error())));
+  if (Entry** known = std::get_if<Entry*>(&*admitted))
+    return reply(dbus::RunName{(*known)->id, (*known)->invocation});
+  auto& [made, record, place] = std::get<Beginning>(*admitted);
   made->start_reply = std::move(reply);
   Entry& entry = registry_.add(std::move(made));
-  auto started = begin(entry, std::move(record), spec);
+  auto started = begin(entry, std::move(record), place, spec);
   if (!started && entry.run) return entry.run->born(started.error());  // something may live already
-  if (!started) return fail_start(entry, started.error());
+  if (!started) return fail_start(entry, place, started.error());
   if (server_ == nullptr) return;
   server_->publish(entry.status);  // while the spawner works
   server_->manager_changed({"Runs"});
 }
 
 // A library that throws (no memory, no fd for the loop) fails this start like any other step.
-Result<void> Service::begin(Entry& entry, run::Record record, const run::Spec& spec) try {
-  auto groups = prepare(entry, record);
-  if (!groups) return groups.error();
-  entry.run = std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), entry.status);
-  entry.run->watch_work(groups->work);
-  return launch(entry, *groups, spec);
+Result<void> Service::begin(Entry& entry, run::Record record, const std::string& place,
+                            const run::Spec& spec) try {
+  auto whole = prepare(entry, record, place);
+  if (!whole) return whole.error();
+  auto init = cgroup::Group::create(whole->fd(), "init");
+  if (!init) return init.error();
+  auto work = cgroup::Group::create(whole->fd(), "work");
+  if (!work) return work.error();
+  entry.run =
+      std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), place, entry.status);
+  entry.run->watch_work(*work);
+  return launch(entry, {.whole = *whole, .init = *init, .work = *work}, spec);
 } catch (const std::exception& error) {
   return Error{error.what(), 0};
 }
 
-// mkdir <run>, record, stub, init/ and work/: in this order, so that whatever is found of a start
-// that was cut off says what it is.
-Result<Service::Groups> Service::prepare(Entry& entry, run::Record& record) {
-  auto directory = root_->create(run::directory_name(entry.id, entry.invocation));
-  if (!directory) return directory.error();
+// mkdir <run>, record, stub, and then its parts: in this order, so that whatever is found of a
+// start that was cut off says what it is.
+Result<cgroup::Group> Service::prepare(Entry& entry, run::Record& record,
+                                       const std::string& place) {
+  auto directory = root_->create(place);
+  if (!directory) return directory;
   record.cgroup_id = directory->id();
   entry.status.control_group_id = record.cgroup_id;
   if (auto written = cgroup::write_record(*directory, run::kRecordXattr, run::to_json(record));
@@ -140,11 +151,7 @@ Result<Service::Groups> Service::prepare(Entry& entry, run::Record& record) {
                        .cgroup_id = record.cgroup_id,
                        .start = record.start};
   if (auto written = store_.write_stub(stub); !written) return written.error();
-  auto init = cgroup::Group::create(directory->fd(), "init");
-  if (!init) return init.error();
-  auto work = cgroup::Group::create(directory->fd(), "work");
-  if (!work) return work.error();
-  return Groups{std::move(*directory), std::move(*init), std::move(*work)};
+  return directory;
 }
 
 Result<void> Service::launch(Entry& entry, const Groups& groups, const run::Spec& spec) {
@@ -167,7 +174,7 @@ Result<void> Service::launch(Entry& entry, const Groups& groups, const run::Spec
 }
 
 // Nothing was born. The directory goes, and the object stays with its report.
-void Service::fail_start(Entry& entry, const Error& error) {
+void Service::fail_start(Entry& entry, const std::string& place, const Error& error) {
   auto& report = entry.status.report;
   report.result = run::RunResult::start_failed;
   report.end_message = error.message;
@@ -175,17 +182,19 @@ void Service::fail_start(Entry& entry, const Error& error) {
   report.state = run::State::ended;
   auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
   if (parent && entry.status.control_group_id != 0)
-    janitor_.remove(std::move(*parent), run::directory_name(entry.id, entry.invocation),
-                    entry.status.control_group_id);
-  const bool undelegated = is_undelegated(error.code) && entry.status.control_group_id == 0;
-  if (undelegated && entry.start_reply)
-    std::exchange(entry.start_reply,
-                  {})(run::fault(run::FaultKind::containment_unavailable,
-                                 fmt::format("start run \"{}\": {}; delegate the cgroup to this "
-                                             "service (Delegate=yes), or run it as root",
-                                             entry.id.text(), error.message)));
+    janitor_.remove(std::move(*parent), place, entry.status.control_group_id);
+  if (entry.start_reply)
+    std::exchange(entry.start_reply, {})(tl::unexpected(fault_of_start(entry, error)));
   if (server_ != nullptr) server_->publish(entry.status);
   conclude(entry);
+}
+
+run::Fault Service::fault_of_start(const Entry& entry, const Error& error) {
+  const bool undelegated = is_undelegated(error.code) && entry.status.control_group_id == 0;
+  const auto message = fmt::format("start run \"{}\": {}", entry.id.text(), error.message);
+  if (!undelegated) return {run::FaultKind::start_failed, message};
+  return {run::FaultKind::containment_unavailable,
+          message + "; delegate the cgroup to this service (Delegate=yes), or run it as root"};
 }
 
 }  // namespace corral::daemon

@@ -37,6 +37,13 @@ Fault denied(const Request& request) {
                   root_only ? "on the system bus only root may" : "call as that uid or as root")};
 }
 
+Fault would_kill(const Request& request) {
+  return {FaultKind::would_kill_caller,
+          fmt::format("ending run {} would kill the caller, which is inside it; exit instead, or "
+                      "end it from outside",
+                      request.run)};
+}
+
 }  // namespace
 
 std::optional<Fault> refuse(const Request& request) {
@@ -44,7 +51,11 @@ std::optional<Fault> refuse(const Request& request) {
   if (request.act == Act::see) return std::nullopt;
   switch (request.position) {
     case Position::outside:
+    case Position::above:
       return std::nullopt;
+    case Position::inside_nested:
+      if (request.act == Act::end) return would_kill(request);
+      [[fallthrough]];
     case Position::inside_other:
       return Fault{
           FaultKind::not_owner,
@@ -53,10 +64,7 @@ std::optional<Fault> refuse(const Request& request) {
                       verb(request.act), request.run)};
     case Position::inside_this:
       if (request.act != Act::end) return std::nullopt;
-      return Fault{FaultKind::would_kill_caller,
-                   fmt::format("ending run {} would kill the caller, which is inside it; exit "
-                               "instead, or end it from outside",
-                               request.run)};
+      return would_kill(request);
     case Position::unknown:
       break;
   }

@@ -17,10 +17,12 @@ enum class Act {
 
 // Where the caller's process sits, seen from the run in question.
 enum class Position {
-  outside,       // in no run at all
-  inside_this,   // in this very run
-  inside_other,  // in another run
-  unknown,       // its process is gone or cannot be read
+  outside,        // in no run at all
+  above,          // in a run that this one is nested in, at whatever depth
+  inside_this,    // in this very run
+  inside_nested,  // in a run that is nested in this one
+  inside_other,   // in another run
+  unknown,        // its process is gone or cannot be read
 };
 
 struct Request {
@@ -34,8 +36,8 @@ struct Request {
 
 // The rules, in this order: root and the owner's uid may see; to act, on the system bus root alone,
 // elsewhere root and the owner's uid (AccessDenied); a caller inside a run may act on nothing but
-// that run's descendants (NotOwner), and on the run it sits in never ends it (WouldKillCaller). A
-// position that is unknown may not act (AccessDenied). Pure.
+// that run and those nested in it (NotOwner), and never ends one that it sits in at whatever depth
+// (WouldKillCaller). A position that is unknown may not act (AccessDenied). Pure.
 std::optional<run::Fault> refuse(const Request& request);
 
 }  // namespace corral::dbus

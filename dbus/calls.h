@@ -85,6 +85,12 @@ struct ManagerProperties {
   uint32_t runs = 0, leaks = 0;
 };
 
+// A run whose driver the caller brings.
+struct OpenedRun {
+  RunName name;
+  std::string directory;  // absolute, in the cgroup2 file system
+};
+
 // Answers a call once, at once or later. Dropped unanswered: the caller sees the connection go.
 template <typename T>
 using Reply = base::Callback<void(run::Answer<T>)>;
@@ -98,6 +104,14 @@ class Calls {
 
   // Answered when the driver has executed.
   virtual void start_run(const Caller& caller, run::Spec spec, Reply<RunName> reply) = 0;
+  // A run without a driver, tied to the caller's process. `spec` says nothing of a driver.
+  virtual run::Answer<OpenedRun> open_run(const Caller& caller, run::Spec spec) = 0;
+  // The driver of an opened run; only from the process that opened it.
+  virtual run::Answer<void> attach(const Caller& caller, const run::Invocation& run,
+                                   uint32_t pid) = 0;
+  // How the attached driver went: exited, killed or dumped.
+  virtual run::Answer<void> report_exit(const Caller& caller, const run::Invocation& run,
+                                        run::DriverExit exit, int32_t status) = 0;
   // Answered with the final report when the kernel says that nothing is left, or with
   // StillPopulated.
   virtual void end_run(const Caller& caller, const RunRef& ref, EndOptions options,

@@ -16,14 +16,6 @@ namespace {
 using run::Answer;
 using run::FaultKind;
 
-// Where the bus daemon does not say who calls: no uid that anything belongs to.
-constexpr uint32_t kNobody = UINT32_MAX;
-
-void reply(OpenCall& call, const Answer<void>& answer) {
-  if (!answer) return call.refuse(answer.error());
-  call.answer([](sdbus::Message&) {});
-}
-
 void reply_name(OpenCall& call, const Answer<RunName>& answer) {
   if (!answer) return call.refuse(answer.error());
   call.answer([&](sdbus::Message& message) {
@@ -70,12 +62,8 @@ void reply_runs(OpenCall& call, const Answer<std::vector<const run::Status*>>& a
 
 }  // namespace
 
-ManagerObject::ManagerObject(sdbus::IConnection& connection, OpenCalls& open_calls,
-                             Callers& callers, Calls& calls)
-    : AdaptorInterfaces(connection, kManagerPath),
-      open_calls_(open_calls),
-      callers_(callers),
-      calls_(calls) {
+ManagerObject::ManagerObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls)
+    : AdaptorInterfaces(connection, kManagerPath), incoming_(incoming), calls_(calls) {
   registerAdaptor();
 }
 
@@ -87,27 +75,8 @@ void ManagerObject::emit_changed(const std::vector<std::string>& properties) {
   getObject().emitPropertiesChangedSignal(INTERFACE_NAME, properties);
 }
 
-void ManagerObject::receive(const char* name, Needs needs, Body body) {
-  guarded(name, [&] {
-    // The message that sdbus-c++ holds is the MethodCall; a copy is a reference.
-    const auto* message = getObject().getCurrentlyProcessedMessage();
-    const auto& method_call = static_cast<const sdbus::MethodCall&>(*message);
-    const Caller unknown{.sender = message->getSender(), .uid = kNobody};
-    callers_.identify(unknown.sender, [unknown, name, needs, body = std::move(body),
-                                       call = OpenCall(open_calls_, method_call, name)](
-                                          const Caller* caller) mutable {
-      if (caller == nullptr && needs == Needs::identity) {
-        return call.refuse({FaultKind::access_denied,
-                            fmt::format("{}: the message bus does not say who calls", name)});
-      }
-      try {
-        body(call, caller != nullptr ? *caller : unknown);
-      } catch (...) {
-        const auto error = current_error(name);
-        call.fail(error.getName(), error.getMessage());  // nothing where the body took the call on
-      }
-    });
-  });
+void ManagerObject::receive(const char* name, Needs needs, Incoming::Body body) {
+  incoming_.receive(*getObject().getCurrentlyProcessedMessage(), name, needs, std::move(body));
 }
 
 void ManagerObject::StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&&, std::string id,
@@ -126,6 +95,23 @@ void ManagerObject::StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&&, st
                                          << answer->invocation.text();
                                });
                              });
+          });
+}
+
+void ManagerObject::OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&&,
+                            std::string id, Variants options) {
+  receive("OpenRun", Needs::identity,
+          [this, id = std::move(id), options = std::move(options)](OpenCall& call,
+                                                                   const Caller& caller) mutable {
+            auto spec = open_request(id, std::move(options));
+            if (!spec) return call.refuse(spec.error());
+            const auto answer = calls_.open_run(caller, std::move(*spec));
+            if (!answer) return call.refuse(answer.error());
+            call.answer([&](sdbus::Message& message) {
+              message << sdbus::ObjectPath(
+                             run_path(answer->name.id.text(), answer->name.invocation.text()))
+                      << answer->name.invocation.text() << answer->directory;
+            });
           });
 }
 

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "base/callback.h"
-#include "dbus/callers.h"
 #include "dbus/calls.h"
+#include "dbus/incoming.h"
 #include "dbus/manager_adaptor.h"
-#include "dbus/open_call.h"
 
 namespace corral::dbus {
 
@@ -20,8 +19,7 @@ namespace corral::dbus {
 // the message (wire.h).
 class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Manager_adaptor> {
  public:
-  ManagerObject(sdbus::IConnection& connection, OpenCalls& open_calls, Callers& callers,
-                Calls& calls);
+  ManagerObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls);
   virtual ~ManagerObject();
 
   void emit_changed(const std::vector<std::string>& properties);
@@ -29,14 +27,12 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
  private:
   using Variants = std::map<std::string, sdbus::Variant>;
 
-  // Whether a call is answered even where the bus daemon does not say who calls.
-  enum class Needs { nothing, identity };
-  using Body = base::Callback<void(OpenCall&, const Caller&)>;
-  // Runs `body` once the caller is known; never throws what sdbus-c++ cannot take.
-  void receive(const char* name, Needs needs, Body body);
+  void receive(const char* name, Needs needs, Incoming::Body body);
 
   void StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&& result, std::string id,
                 std::vector<std::string> argv, Variants options) override;
+  void OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&& result, std::string id,
+               Variants options) override;
   void EndRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
   void WaitRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
   void GetReport(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
@@ -59,8 +55,7 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
   uint32_t Runs() override;
   uint32_t Leaks() override;
 
-  OpenCalls& open_calls_;
-  Callers& callers_;
+  Incoming& incoming_;
   Calls& calls_;
 };
 

@@ -18,6 +18,10 @@ std::string run_path(const std::string& id, const std::string& invocation) {
   return std::string(path) + "/" + invocation;
 }
 
+std::string parent_path(const run::Status& status) {
+  return status.parent ? run_path(status.parent->id, status.parent->invocation) : "/";
+}
+
 std::string run_path(const run::RunId& id, const run::Invocation& invocation) {
   return run_path(id.text(), invocation.text());
 }

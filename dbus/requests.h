@@ -25,6 +25,12 @@ inline constexpr uint64_t kRowsPerCall = 1000;
 run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
                                      Dict dict);
 
+// As start_request(), for OpenRun: what concerns a driver of ours is unknown to it.
+run::Answer<run::Spec> open_request(const std::string& id, Dict dict);
+
+// "exited", "killed" or "dumped", and a code or signal that goes with it.
+run::Answer<run::DriverExit> exit_request(const std::string& exit, int32_t status);
+
 struct EndRequest {
   RunRef ref;
   EndOptions options;

@@ -7,6 +7,7 @@
 #include "dbus/fit.h"
 #include "dbus/guard.h"
 #include "dbus/paths.h"
+#include "dbus/requests.h"
 #include "dbus/wire.h"
 
 namespace corral::dbus {
@@ -24,8 +25,10 @@ std::string text(Enum value) requires std::is_enum_v<Enum> {
 
 }  // namespace
 
-RunObject::RunObject(sdbus::IConnection& connection, Calls& calls, const run::Status& status)
+RunObject::RunObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls,
+                     const run::Status& status)
     : AdaptorInterfaces(connection, run_path(status.report.id, status.report.invocation)),
+      incoming_(incoming),
       calls_(calls),
       status_(&status) {
   registerAdaptor();
@@ -43,6 +46,28 @@ const run::Status& RunObject::status() const {
   if (status_ != nullptr) return *status_;
   throw sdbus::Error("org.freedesktop.DBus.Error.UnknownObject",
                      fmt::format("{}: the run was forgotten", getObjectPath()));
+}
+
+run::Invocation RunObject::invocation() const {
+  return *run::Invocation::parse(status().report.invocation);
+}
+
+void RunObject::Attach(sdbus::Result<>&&, uint32_t pid) {
+  incoming_.receive(
+      *getObject().getCurrentlyProcessedMessage(), "Attach", Needs::identity,
+      [&calls = calls_, run = invocation(), pid](OpenCall& call, const Caller& caller) {
+        reply(call, calls.attach(caller, run, pid));
+      });
+}
+
+void RunObject::ReportExit(sdbus::Result<>&&, std::string exit, int32_t status) {
+  incoming_.receive(
+      *getObject().getCurrentlyProcessedMessage(), "ReportExit", Needs::identity,
+      [&calls = calls_, run = invocation(), exit, status](OpenCall& call, const Caller& caller) {
+        const auto word = exit_request(exit, status);
+        if (!word) return call.refuse(word.error());
+        reply(call, calls.report_exit(caller, run, *word, status));
+      });
 }
 
 std::string RunObject::Id() {
@@ -114,6 +139,9 @@ uint32_t RunObject::Leaks() {
 }
 uint32_t RunObject::Stuck() {
   return count32(status().report.stuck);
+}
+sdbus::ObjectPath RunObject::Parent() {
+  return parent_path(status());
 }
 uint64_t RunObject::StartTimestamp() {
   return status().report.start.realtime_usec;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dbus/calls.h"
+#include "dbus/incoming.h"
 #include "dbus/run_adaptor.h"
 #include "run/status.h"
 
@@ -17,7 +18,8 @@ namespace corral::dbus {
 // forget() first, and destroy it later.
 class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Run_adaptor> {
  public:
-  RunObject(sdbus::IConnection& connection, Calls& calls, const run::Status& status);
+  RunObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls,
+            const run::Status& status);
   virtual ~RunObject();
 
   // From here on every call is answered with UnknownObject, and the status is not touched.
@@ -27,6 +29,12 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
  private:
   // The status, or the sdbus::Error of a run that was forgotten.
   const run::Status& status() const;
+
+  // The invocation, once a call on it may be answered.
+  run::Invocation invocation() const;
+
+  void Attach(sdbus::Result<>&& result, uint32_t pid) override;
+  void ReportExit(sdbus::Result<>&& result, std::string exit, int32_t status) override;
 
   std::string Id() override;
   std::string Invocation() override;
@@ -50,6 +58,7 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
   bool Frozen() override;
   uint32_t Leaks() override;
   uint32_t Stuck() override;
+  sdbus::ObjectPath Parent() override;
   uint64_t StartTimestamp() override;
   uint64_t StartTimestampMonotonic() override;
   uint64_t DriverExitTimestamp() override;
@@ -60,6 +69,7 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
   uint64_t SettleUSec() override;
   uint64_t GraceUSec() override;
 
+  Incoming& incoming_;
   Calls& calls_;
   const run::Status* status_;
 };

@@ -25,7 +25,8 @@ class Server::Impl {
   Impl(std::unique_ptr<sdbus::IConnection> bus, Calls& service)
       : connection(std::move(bus)),
         callers(*connection),
-        manager(*connection, open_calls, callers, service),
+        incoming(open_calls, callers),
+        manager(*connection, incoming, service),
         calls(service) {}
 
   // Sends something; what cannot be sent is logged, but for a lost connection, which was told.
@@ -61,6 +62,7 @@ class Server::Impl {
   std::unique_ptr<sdbus::IConnection> connection;
   OpenCalls open_calls;
   Callers callers;
+  Incoming incoming;
   ManagerObject manager;
   Calls& calls;
   std::map<std::string, std::unique_ptr<RunObject>> runs;  // by invocation
@@ -96,8 +98,9 @@ Result<void> Server::request_name() {
 
 void Server::publish(const run::Status& status) {
   impl_->send("publish a run", [&] {
-    impl_->runs.emplace(status.report.invocation,
-                        std::make_unique<RunObject>(*impl_->connection, impl_->calls, status));
+    impl_->runs.emplace(
+        status.report.invocation,
+        std::make_unique<RunObject>(*impl_->connection, impl_->incoming, impl_->calls, status));
   });
 }
 

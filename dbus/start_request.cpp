@@ -9,6 +9,8 @@ namespace corral::dbus {
 namespace {
 
 using run::FaultKind;
+using run::RunId;
+using run::Spec;
 using run::Stream;
 
 constexpr size_t kWordBytes = 64;
@@ -141,30 +143,71 @@ void check_argv(Options& options, const std::vector<std::string>& argv) {
   }
 }
 
+std::optional<std::string> read_parent(Options& options) {
+  auto parent = options.text("Parent", kPathBytes);
+  if (parent && !parent->empty() && !run::RunId::parse(*parent)) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("Parent {} is neither an id nor empty", quoted(*parent)));
+  }
+  return parent;
+}
+
+// What every run has, whoever forks its driver.
+Spec read_run(Options& options, const RunId& id) {
+  return {.id = id,
+          .argv = {},
+          .owner = options.text("Owner", run::kOwnerBytes).value_or(""),
+          .token = options.text("Token", run::kTokenBytes).value_or(""),
+          .description = options.text("Description", run::kDescriptionBytes).value_or(""),
+          .labels = read_labels(options),
+          .environment = {},
+          .input = {},
+          .output = {},
+          .error = {},
+          .policy = read_policy(options),
+          .parent = read_parent(options)};
+}
+
 }  // namespace
 
-run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
-                                     Dict dict) {
+run::Answer<Spec> start_request(const std::string& id, std::vector<std::string> argv, Dict dict) {
   Options options("StartRun", std::move(dict));
   auto run = read_id(options, id);
   if (!run) return tl::unexpected(std::move(*options.finish()));
   check_argv(options, argv);
-  run::Spec spec{
-      .id = std::move(*run),
-      .argv = std::move(argv),
-      .owner = options.text("Owner", run::kOwnerBytes).value_or(""),
-      .token = options.text("Token", run::kTokenBytes).value_or(""),
-      .description = options.text("Description", run::kDescriptionBytes).value_or(""),
-      .labels = read_labels(options),
-      .working_directory = read_working_directory(options),
-      .environment = read_environment(options),
-      .input = read_stream(options, "StandardInput", Direction::in),
-      .output = read_stream(options, "StandardOutput", Direction::out),
-      .error = read_stream(options, "StandardError", Direction::out),
-      .policy = read_policy(options),
-  };
+  Spec spec = read_run(options, *run);
+  spec.argv = std::move(argv);
+  spec.working_directory = read_working_directory(options);
+  spec.environment = read_environment(options);
+  spec.input = read_stream(options, "StandardInput", Direction::in);
+  spec.output = read_stream(options, "StandardOutput", Direction::out);
+  spec.error = read_stream(options, "StandardError", Direction::out);
   if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
   return spec;
+}
+
+run::Answer<Spec> open_request(const std::string& id, Dict dict) {
+  Options options("OpenRun", std::move(dict));
+  auto run = read_id(options, id);
+  if (!run) return tl::unexpected(std::move(*options.finish()));
+  Spec spec = read_run(options, *run);
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return spec;
+}
+
+run::Answer<run::DriverExit> exit_request(const std::string& exit, int32_t status) {
+  using run::DriverExit;
+  const auto word = run::parse_word<DriverExit>(exit);
+  if (!word || *word == DriverExit::none || *word == DriverExit::unknown)
+    return run::fault(
+        FaultKind::invalid_args,
+        fmt::format("ReportExit: exit is {}, expected exited, killed or dumped", quoted(exit)));
+  const bool fits = *word == DriverExit::exited ? status >= 0 && status <= 255 : is_signal(status);
+  if (fits) return *word;
+  return run::fault(
+      FaultKind::invalid_args,
+      fmt::format("ReportExit: status is {}, expected {}", status,
+                  *word == DriverExit::exited ? "an exit code, 0 to 255" : "a signal's number"));
 }
 
 }  // namespace corral::dbus

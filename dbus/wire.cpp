@@ -127,6 +127,7 @@ void append_status(Message& message, const run::Status& status) {
     fields.add(name.data(), value);
   });
   fields.add("Placement", std::string(kPlacement));
+  fields.add("Parent", sdbus::ObjectPath(parent_path(status)));
   add_moment(fields, "StartTimestamp", status.report.start);
   add_moment(fields, "DriverExitTimestamp", status.report.driver_exited);
   add_moment(fields, "EndTimestamp", status.report.end);

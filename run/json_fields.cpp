@@ -238,6 +238,11 @@ void FieldWriter::operator()(std::string_view key, const std::vector<Process>& f
   object_[std::string(key)] = std::move(list);
 }
 
+void FieldWriter::object(std::string_view key, const std::function<void(FieldWriter&)>& write) {
+  FieldWriter inner(object_[std::string(key)] = nlohmann::json::object());
+  write(inner);
+}
+
 std::string write_fields(const std::function<void(FieldWriter&)>& write) {
   json object = json::object();
   FieldWriter writer(object);

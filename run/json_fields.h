@@ -115,6 +115,9 @@ class FieldWriter {
     if (field) (*this)(key, *field);
   }
 
+  // An object under `key`.
+  void object(std::string_view key, const std::function<void(FieldWriter&)>& write);
+
  private:
   nlohmann::json& object_;
 };

@@ -30,6 +30,8 @@ void visit(R& r, F& f) {
   f("start_realtime", r.start.realtime_usec);
   f("start_monotonic", r.start.monotonic_usec);
   f("containment", r.containment);
+  f("opener_pid", r.opener.pid);
+  f("opener_start", r.opener.start_time);
 }
 
 template <typename S, typename F>
@@ -105,6 +107,19 @@ Result<Record> parse_record(std::string_view json) {
   return record;
 }
 
+std::string to_json(const Members& members) {
+  const auto process = [](const ProcessName& name) {
+    return [&name](FieldWriter& inner) {
+      inner("pid", name.pid);
+      inner("start", name.start_time);
+    };
+  };
+  return write_fields([&](FieldWriter& writer) {
+    writer.object("driver", process(members.driver));
+    writer.object("supervisor", process(members.supervisor));
+  });
+}
+
 Result<Members> parse_members(std::string_view json) {
   Members members;
   auto read = read_fields("members", json, [&](FieldReader& reader) {
@@ -113,6 +128,15 @@ Result<Members> parse_members(std::string_view json) {
   });
   if (!read) return read.error();
   return members;
+}
+
+std::string to_json(const Exit& exit) {
+  return write_fields([&](FieldWriter& writer) {
+    writer("exit", exit.exit);
+    writer("status", exit.status);
+    writer("realtime", exit.when.realtime_usec);
+    writer("monotonic", exit.when.monotonic_usec);
+  });
 }
 
 Result<Exit> parse_exit(std::string_view json) {

@@ -16,12 +16,21 @@ namespace corral::run {
 
 // What the kernel keeps of a run for us, as JSON in extended attributes of the run's own directory
 // (xattr(7); a value holds at most 65,536 bytes, so neither argv nor environment is in it).
-inline constexpr const char* kRecordXattr = "user.corral.run";     // Record
-inline constexpr const char* kDriverXattr = "user.corral.driver";  // Members, by the supervisor
-inline constexpr const char* kExitXattr = "user.corral.exit";      // Exit, by the supervisor
+inline constexpr const char* kRecordXattr = "user.corral.run";  // Record
+// Members and Exit are the supervisor's to write; where the driver was attached, the service's.
+inline constexpr const char* kDriverXattr = "user.corral.driver";  // Members
+inline constexpr const char* kExitXattr = "user.corral.exit";      // Exit
 inline constexpr const char* kEndXattr = "user.corral.end";        // Ending
 
 inline constexpr unsigned kRecordVersion = 1;
+
+// A process by number and start time (clock ticks since boot, proc_pid_stat(5) field 22).
+struct ProcessName {
+  uint32_t pid = 0;
+  uint64_t start_time = 0;
+
+  friend bool operator==(const ProcessName&, const ProcessName&) = default;
+};
 
 // Who the run is. Written before anything is born in it.
 struct Record {
@@ -36,6 +45,7 @@ struct Record {
   uint64_t cgroup_id = 0;  // inode of the directory: a path may come again, this does not
   base::Moment start;
   Containment containment = Containment::cooperative;
+  ProcessName opener = {};  // whom a run of OpenRun is tied to; pid 0 for one of StartRun
 
   friend bool operator==(const Record&, const Record&) = default;
 };
@@ -43,20 +53,14 @@ std::string to_json(const Record& record);
 // Fails on what is torn, of another version, or not ours; the message says which.
 Result<Record> parse_record(std::string_view json);
 
-// A process by number and start time (clock ticks since boot, proc_pid_stat(5) field 22).
-struct ProcessName {
-  uint32_t pid = 0;
-  uint64_t start_time = 0;
-
-  friend bool operator==(const ProcessName&, const ProcessName&) = default;
-};
 // {"driver":{"pid":…,"start":…},"supervisor":{"pid":…,"start":…}}: written before the driver is let
-// go.
+// go. The supervisor is whoever will record the driver's exit: of an attached one, the opener.
 struct Members {
   ProcessName driver, supervisor;
 
   friend bool operator==(const Members&, const Members&) = default;
 };
+std::string to_json(const Members& members);
 Result<Members> parse_members(std::string_view json);
 
 // {"exit":"exited|killed|dumped","status":…,"realtime":…,"monotonic":…}: written before the driver
@@ -68,6 +72,7 @@ struct Exit {
 
   friend bool operator==(const Exit&, const Exit&) = default;
 };
+std::string to_json(const Exit& exit);
 Result<Exit> parse_exit(std::string_view json);
 
 // An end under way, so that a service that starts again goes on with it: nobody is asked twice.

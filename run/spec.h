@@ -28,7 +28,7 @@ inline constexpr size_t kLabels = 32;
 inline constexpr size_t kLabelKeyBytes = 64;
 inline constexpr size_t kLabelValueBytes = 256;
 
-// What an engine asks for with StartRun.
+// What an engine asks for with StartRun, or, less what concerns a driver of ours, with OpenRun.
 struct Spec {
   RunId id;
   std::vector<std::string>
@@ -42,6 +42,7 @@ struct Spec {
       environment;  // NAME=value; CORRAL_RUN_ID and CORRAL_INVOCATION are added
   Stream input, output, error;
   Policy policy;
+  std::optional<std::string> parent = {};  // an id, or "": none; not asked: where the caller sits
 };
 
 }  // namespace corral::run

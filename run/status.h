@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "run/id.h"
 #include "run/policy.h"
 #include "run/report.h"
 
@@ -16,8 +18,9 @@ struct Status {
   std::map<std::string, std::string> labels;
   Policy policy;
   std::string control_group;  // path of the run's directory below the cgroup2 mount; "" once ended
-  uint64_t control_group_id = 0;  // the directory's inode: the kernel's cgroup id
-  uint32_t driver_pid = 0;        // 0: not yet, or not any more
+  uint64_t control_group_id = 0;             // the directory's inode: the kernel's cgroup id
+  uint32_t driver_pid = 0;                   // 0: not yet, or not any more
+  std::optional<DirectoryName> parent = {};  // the run that it is nested in
   bool frozen = false;
 };
 

@@ -26,7 +26,9 @@ struct Words<RunResult> {
 };
 template <>
 struct Words<EndReason> {
-  static constexpr std::array kAll = {""sv, "driver-exited"sv, "requested"sv, "reboot"sv, "lost"sv};
+  static constexpr std::array kAll = {""sv,           "driver-exited"sv, "requested"sv,
+                                      "lease-lost"sv, "parent-ended"sv,  "reboot"sv,
+                                      "lost"sv};
 };
 template <>
 struct Words<Outcome> {

@@ -28,7 +28,7 @@ enum class RunResult {
 
 // Why the run ended; `none` ("" on the wire): it has not. `reboot`: its boot is over. `lost`: its
 // directory vanished.
-enum class EndReason { none, driver_exited, requested, reboot, lost };
+enum class EndReason { none, driver_exited, requested, lease_lost, parent_ended, reboot, lost };
 
 // What the ending of a run meant for one of its processes. term: went after SIGTERM; kill: had to
 // be killed; exited: went by itself; left: not touched so far; stuck: killed and still there;

@@ -76,6 +76,25 @@ void FakeCalls::start_run(const Caller& caller, run::Spec spec, Reply<RunName> r
   reply(sample_name(spec.id.text()));
 }
 
+run::Answer<dbus::OpenedRun> FakeCalls::open_run(const Caller& caller, run::Spec spec) {
+  called("OpenRun", spec.id.text(), caller);
+  if (on_open) return on_open(std::move(spec));
+  return dbus::OpenedRun{sample_name(spec.id.text()), "/sys/fs/cgroup/r1"};
+}
+
+run::Answer<void> FakeCalls::attach(const Caller& caller, const run::Invocation& run,
+                                    uint32_t pid) {
+  called("Attach", run.text() + " " + std::to_string(pid), caller);
+  return on_act ? on_act() : run::Answer<void>();
+}
+
+run::Answer<void> FakeCalls::report_exit(const Caller& caller, const run::Invocation& run,
+                                         run::DriverExit exit, int32_t status) {
+  called("ReportExit",
+         run.text() + " " + std::string(run::word(exit)) + " " + std::to_string(status), caller);
+  return on_act ? on_act() : run::Answer<void>();
+}
+
 void FakeCalls::end_run(const Caller& caller, const RunRef& ref, dbus::EndOptions options,
                         Reply<run::Report> reply) {
   called("EndRun", ref.id.text(), caller);

@@ -26,6 +26,7 @@ class FakeCalls final : public dbus::Calls {
   // Comes before every answer; may throw.
   std::function<void(const Caller&)> before;
   std::function<void(const Caller&, run::Spec, dbus::Reply<dbus::RunName>)> on_start;
+  std::function<run::Answer<dbus::OpenedRun>(run::Spec)> on_open;
   std::function<void(const Caller&, const dbus::RunRef&, dbus::EndOptions,
                      dbus::Reply<run::Report>)>
       on_end;
@@ -39,6 +40,10 @@ class FakeCalls final : public dbus::Calls {
   std::function<uint32_t()> on_descendants;
 
   void start_run(const Caller& caller, run::Spec spec, dbus::Reply<dbus::RunName> reply) override;
+  run::Answer<dbus::OpenedRun> open_run(const Caller& caller, run::Spec spec) override;
+  run::Answer<void> attach(const Caller& caller, const run::Invocation& run, uint32_t pid) override;
+  run::Answer<void> report_exit(const Caller& caller, const run::Invocation& run,
+                                run::DriverExit exit, int32_t status) override;
   void end_run(const Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
                dbus::Reply<run::Report> reply) override;
   void wait_run(const Caller& caller, const dbus::RunRef& ref, dbus::WaitOptions options,

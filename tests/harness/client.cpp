@@ -44,6 +44,12 @@ auto answer_of(F&& call) -> Answer<decltype(call())> {
   }
 }
 
+class Run final : public sdbus::ProxyInterfaces<Run_proxy> {
+ public:
+  Run(sdbus::IConnection& bus, const std::string& path)
+      : ProxyInterfaces(bus, dbus::kServiceName, path) {}
+};
+
 }  // namespace
 
 class Client::Impl {
@@ -89,6 +95,21 @@ Answer<Started> Client::start_run(const std::string& id, const std::vector<std::
     const auto [path, invocation] = impl_->manager.StartRun(id, argv, options);
     return Started{path, invocation};
   });
+}
+
+Answer<Opened> Client::open_run(const std::string& id, const Dict& options) {
+  return answer_of([&] {
+    const auto [path, invocation, directory] = impl_->manager.OpenRun(id, options);
+    return Opened{path, invocation, directory};
+  });
+}
+
+Answer<void> Client::attach(const std::string& path, uint32_t pid) {
+  return answer_of([&] { Run(*impl_->bus, path).Attach(pid); });
+}
+
+Answer<void> Client::report_exit(const std::string& path, const std::string& exit, int32_t status) {
+  return answer_of([&] { Run(*impl_->bus, path).ReportExit(exit, status); });
 }
 
 Answer<Dict> Client::end_run(const std::string& id, const Dict& options) {

@@ -47,6 +47,11 @@ struct Started {
   std::string path;
   std::string invocation;
 };
+struct Opened {
+  std::string path;
+  std::string invocation;
+  std::string directory;
+};
 struct Named {
   std::string path;
   std::string id;
@@ -73,6 +78,10 @@ class Client {
 
   Answer<Started> start_run(const std::string& id, const std::vector<std::string>& argv,
                             const Dict& options = {});
+  Answer<Opened> open_run(const std::string& id, const Dict& options = {});
+  // On the run's object at `path`.
+  Answer<void> attach(const std::string& path, uint32_t pid);
+  Answer<void> report_exit(const std::string& path, const std::string& exit, int32_t status);
   Answer<Dict> end_run(const std::string& id, const Dict& options = {});
   Answer<Dict> wait_run(const std::string& id, const Dict& options = {});
   Answer<Dict> get_report(const std::string& id, const Dict& options = {});
