@@ -24,8 +24,9 @@ class AttachedTest : public testing::Test {
   void set_prefix(const Words& prefix);
 
   // A session of an interactive bash on a terminal, in which `act` types and expects. What was
-  // shown and the status must be the same. `act` returns false where something did not come.
-  void expect_same_session(const std::function<bool(Pty&)>& act);
+  // shown and the status must be the same, but for what matches `but`. `act` returns false where
+  // something did not come.
+  void expect_same_session(const std::function<bool(Pty&)>& act, const std::string& but = "^$");
 
   struct Ran {
     int status = -1;  // of waitpid(2)
