@@ -78,11 +78,11 @@ Janitor::~Janitor() {
   thread_.join();
 }
 
-void Janitor::remove(UniqueFd parent, std::string name, uint64_t id) {
+void Janitor::remove(int parent, std::string name, uint64_t id) {
   const auto now = steady_clock::now();
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(parent), std::move(name), id, kFirstPause, now + bound_, now});
+    jobs_.push_back({parent, std::move(name), id, kFirstPause, now + bound_, now});
   }
   changed_.notify_one();
 }
@@ -117,7 +117,7 @@ std::optional<Janitor::Job> Janitor::next_job() {
 
 void Janitor::work() {
   while (auto job = next_job()) {
-    const auto removed = remove_tree(job->parent.get(), job->name, job->id);
+    const auto removed = remove_tree(job->parent, job->name, job->id);
     const auto now = steady_clock::now();
     const bool done = removed && *removed != Removed::busy;
     if (done || now >= job->deadline) {

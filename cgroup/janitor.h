@@ -41,15 +41,16 @@ class Janitor {
   Janitor(const Janitor&) = delete;
   Janitor& operator=(const Janitor&) = delete;
 
-  // Takes a duplicate of the parent's directory fd. Callable from one thread.
-  void remove(UniqueFd parent, std::string name, uint64_t id);
+  // `parent` is a directory fd that outlives the janitor: what is to be removed needs no fd of its
+  // own. Callable from one thread.
+  void remove(int parent, std::string name, uint64_t id);
   // Readable (an eventfd) while there are outcomes to take.
   int fd() const { return wake_.get(); }
   std::vector<Outcome> take();
 
  private:
   struct Job {
-    UniqueFd parent;
+    int parent = -1;
     std::string name;
     uint64_t id = 0;
     std::chrono::milliseconds pause{0};  // before the next try

@@ -255,8 +255,7 @@ void ActiveRun::finish() {
   leaks_.write_to(report);
   status_.control_group.clear();
   status_.driver_pid = 0;
-  auto parent = base::open_at(around_.root.runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-  if (parent) around_.janitor.remove(std::move(*parent), directory_.place(), directory_.id());
+  around_.janitor.remove(around_.root.runs().fd(), directory_.place(), directory_.id());
   observer_.run_ended(*this);
 }
 

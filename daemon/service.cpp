@@ -160,8 +160,7 @@ void Service::probe() {
   probing_ = true;
   spawner_.probe(*group, [this, name, id = group->id()](Result<KernelBugs> bugs) {
     probing_ = false;
-    auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-    if (parent) janitor_.remove(std::move(*parent), name, id);
+    janitor_.remove(root_->runs().fd(), name, id);
     if (!bugs) log(Level::warning, "probe the kernel: {}", bugs.error().message);
     if (bugs && bugs->dead_leader) features_.emplace_back("bug:kill-spares-dead-leader");
     if (bugs && bugs->killed_birth) features_.emplace_back("bug:birth-in-killed-cgroup");

@@ -133,10 +133,10 @@ class Service final : public dbus::Calls, public RunObserver {
   std::string boot_id_;
   Store store_;
   std::unique_ptr<Watcher> watcher_;
-  cgroup::Janitor janitor_;
+  std::optional<Root> root_;
+  cgroup::Janitor janitor_;  // has the root's fd
   Source janitor_source_;
   Spawner spawner_;
-  std::optional<Root> root_;
   Error no_root_;
   Registry registry_;
   std::vector<std::unique_ptr<ActiveRun>>

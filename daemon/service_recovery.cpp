@@ -71,8 +71,7 @@ void Service::recover_directory(const std::string& place, const Entry* parent) {
   if (!checked) return leave_alone(*group, checked.error());
   if (registry_.of(record->invocation) != nullptr) {
     // Its report is stored: it had ended, and only the directory was still to go.
-    auto runs = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-    if (runs) janitor_.remove(std::move(*runs), place, group->id());
+    janitor_.remove(root_->runs().fd(), place, group->id());
     return;
   }
   auto made = std::make_unique<Entry>(loop_, record->id, record->invocation);
@@ -87,12 +86,11 @@ void Service::recover_directory(const std::string& place, const Entry* parent) {
 // Whatever lives in it is nobody's of ours. Only what is empty goes: a start that was cut off
 // before its record. A prober of the service before us leaves its directory in a moment.
 void Service::leave_alone(const cgroup::Group& group, const Error& why) {
-  auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-  const bool ours = parent && group.owner() == geteuid();
+  const int runs = root_->runs().fd();
+  const bool ours = group.owner() == geteuid();
   if (ours && group.name().starts_with(kProbePrefix))
-    return janitor_.remove(std::move(*parent), group.name(), group.id());
-  if (ours && cgroup::remove_tree(parent->get(), group.name(), group.id()) != cgroup::Removed::busy)
-    return;
+    return janitor_.remove(runs, group.name(), group.id());
+  if (ours && cgroup::remove_tree(runs, group.name(), group.id()) != cgroup::Removed::busy) return;
   log(Level::warning, "directory {} is not claimed and left alone: {}", group.name(), why.message);
 }
 

@@ -180,9 +180,8 @@ void Service::fail_start(Entry& entry, const std::string& place, const Error& er
   report.end_message = error.message;
   report.end = base::Moment::now();
   report.state = run::State::ended;
-  auto parent = base::open_at(root_->runs().fd(), ".", O_RDONLY | O_DIRECTORY);
-  if (parent && entry.status.control_group_id != 0)
-    janitor_.remove(std::move(*parent), place, entry.status.control_group_id);
+  if (entry.status.control_group_id != 0)
+    janitor_.remove(root_->runs().fd(), place, entry.status.control_group_id);
   if (entry.start_reply)
     std::exchange(entry.start_reply, {})(tl::unexpected(fault_of_start(entry, error)));
   if (server_ != nullptr) server_->publish(entry.status);

@@ -57,6 +57,10 @@ void append_value(Message& message, const std::map<std::string, std::string>& di
   message.closeContainer();
 }
 
+void append_value(Message& message, const sdbus::ObjectPath& path) {
+  message << path;
+}
+
 void append_value(Message& message, const std::vector<run::Process>& processes) {
   message.openContainer("a{sv}");
   for (const auto& process : processes) {

@@ -80,13 +80,13 @@ class Interface : public BusTest {
 
 TEST_F(Interface, TheManagerIsWhatItsXmlSays) {
   const auto said = documented("org.corral.Corral1.Manager");
-  EXPECT_EQ(said.size(), 11u + 4u + 5u);
+  EXPECT_EQ(said.size(), 12u + 4u + 5u);
   EXPECT_EQ(live(dbus::kManagerPath, "org.corral.Corral1.Manager"), said);
 }
 
 TEST_F(Interface, ARunIsWhatItsXmlSays) {
   const auto said = documented("org.corral.Corral1.Run");
-  EXPECT_EQ(said.size(), 31u);
+  EXPECT_EQ(said.size(), 2u + 32u);
   EXPECT_EQ(live(publish(sample_status()), "org.corral.Corral1.Run"), said);
 }
 

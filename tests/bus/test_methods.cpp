@@ -82,6 +82,19 @@ TEST_F(Methods, WaitRunAnswersWithWhatGetAllSaysButDescendants) {
   EXPECT_EQ(value<uint32_t>(status, "Leaks"), 3u);
 }
 
+TEST_F(Methods, OpenRunNamesTheRunAndItsDirectory) {
+  std::optional<std::string> parent;
+  service_.calls.on_open = [&](run::Spec spec) {
+    parent = spec.parent;
+    return dbus::OpenedRun{sample_name("r1"), "/sys/fs/cgroup/r1"};
+  };
+  const auto opened = must(client_.open_run("r1", {{"Parent", std::string("outer")}}));
+  EXPECT_EQ(opened.path, kPath);
+  EXPECT_EQ(opened.invocation, kInvocation);
+  EXPECT_EQ(opened.directory, "/sys/fs/cgroup/r1");
+  EXPECT_EQ(parent, "outer");
+}
+
 TEST_F(Methods, SignalRunAndForgetRunAnswerWithNothing) {
   must(client_.signal_run("r1", "all", 9));
   must(client_.forget_run("r1", {{"Invocation", kInvocation}}));

@@ -39,7 +39,26 @@ TEST_F(Runs, ARunsObjectHasEveryPropertyOfItsStatus) {
   EXPECT_EQ(value<std::string>(properties, "OnDriverExit"), "kill");
   EXPECT_EQ(value<uint64_t>(properties, "SettleUSec"), 200'000u);
   EXPECT_EQ(value<uint64_t>(properties, "GraceUSec"), 5'000'000u);
-  EXPECT_EQ(properties.size(), 31u);
+  EXPECT_EQ(value<sdbus::ObjectPath>(properties, "Parent"), "/");
+  EXPECT_EQ(properties.size(), 32u);
+}
+
+TEST_F(Runs, AttachAndReportExitAreOfThisInvocation) {
+  const auto path = publish(sample_status());
+  must(client_.attach(path, 17));
+  must(client_.report_exit(path, "killed", 9));
+  EXPECT_EQ(error_of(client_.report_exit(path, "gone", 9)),
+            "org.freedesktop.DBus.Error.InvalidArgs");
+  EXPECT_THAT(calls_seen(), testing::ElementsAre("Attach " + kInvocation + " 17",
+                                                 "ReportExit " + kInvocation + " killed 9"));
+}
+
+TEST_F(Runs, ANestedRunNamesItsParent) {
+  auto status = sample_status();
+  status.parent = run::DirectoryName{run::RunId::parse("outer").value(),
+                                     run::Invocation::parse(kInvocation).value()};
+  EXPECT_EQ(must(client_.run_property(publish(status), "Parent")).get<sdbus::ObjectPath>(),
+            "/org/corral/Corral1/run/outer/" + kInvocation);
 }
 
 TEST_F(Runs, ARunThatIsWithdrawnIsGone) {

@@ -52,19 +52,6 @@ Report report() {
   return report;
 }
 
-// As the supervisor writes them.
-
-std::string to_json(const Members& members) {
-  return fmt::format(R"({{"driver":{{"pid":{},"start":{}}},"supervisor":{{"pid":{},"start":{}}}}})",
-                     members.driver.pid, members.driver.start_time, members.supervisor.pid,
-                     members.supervisor.start_time);
-}
-
-std::string to_json(const Exit& exit) {
-  return fmt::format(R"({{"exit":"{}","status":{},"realtime":{},"monotonic":{}}})", word(exit.exit),
-                     exit.status, exit.when.realtime_usec, exit.when.monotonic_usec);
-}
-
 // What can be read can be written, and is the same when it is read again.
 template <typename T>
 auto reads_the_same_again(Result<T> (*parse)(std::string_view)) {

@@ -65,14 +65,6 @@ TEST_F(ServiceFromInside, ARunTouchesNoOtherRun) {
   for (const char* run : {"a", "b", "other"}) must(stack_.client().end_run(run));
 }
 
-TEST_F(ServiceFromInside, ARunStartsNoRunYet) {
-  const auto answer = told("outer", "StartRun 'sasa{sv}' inner 1 true 0");
-  EXPECT_NE(answer.find("not supported"), std::string::npos) << answer;
-  EXPECT_EQ(harness::error_of(stack_.client().get_run("inner")),
-            std::string(harness::kErrorPrefix) + "NoSuchRun");
-  must(stack_.client().end_run("outer"));
-}
-
 TEST_F(ServiceFromInside, AProcessLearnsItsOwnRun) {
   const auto answer = told("me", "GetRunByPID u 0");
   EXPECT_NE(answer.find("\"me\""), std::string::npos) << answer;

@@ -59,6 +59,13 @@ TEST(DbusAuthority, ACallerInsideTheRunMayActOnItsProcessesButNeverEndItself) {
   EXPECT_EQ(kind_of(request(Act::end, 0, Position::inside_this)), FaultKind::would_kill_caller);
 }
 
+TEST(DbusAuthority, ACallerInsideARunMayActOnThoseNestedInItAndEndNoneThatItSitsIn) {
+  for (const Act act : kActs)
+    EXPECT_EQ(kind_of(request(act, kOwner, Position::above)), std::nullopt);
+  EXPECT_EQ(kind_of(request(Act::signal, 0, Position::inside_nested)), FaultKind::not_owner);
+  EXPECT_EQ(kind_of(request(Act::end, 0, Position::inside_nested)), FaultKind::would_kill_caller);
+}
+
 TEST(DbusAuthority, ACallerWhosePlaceIsUnknownMayNotAct) {
   EXPECT_EQ(kind_of(request(Act::see, 0, Position::unknown)), std::nullopt);
   EXPECT_EQ(kind_of(request(Act::signal, 0, Position::unknown)), FaultKind::access_denied);

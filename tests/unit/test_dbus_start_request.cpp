@@ -100,9 +100,38 @@ TEST(DbusStartRequest, RefusesWhatIsNotBuiltAsNotSupported) {
 }
 
 TEST(DbusStartRequest, RefusesOptionsThatComeLaterAsUnknown) {
-  for (const char* key : {"Parent", "Placement", "RuntimeMaxUSec", "LeaseUSec", "Enforcement"}) {
+  for (const char* key : {"Placement", "RuntimeMaxUSec", "LeaseUSec", "Enforcement"}) {
     EXPECT_THAT(refusal(key, std::string("x")).message, HasSubstr(std::string("\"") + key + "\""));
   }
+}
+
+TEST(DbusStartRequest, OpenRunKnowsNothingOfADriver) {
+  for (const char* key : {"WorkingDirectory", "Environment", "StandardInput"}) {
+    const auto spec = open_request("r1", {{key, sdbus::Variant(std::string("/"))}});
+    ASSERT_FALSE(spec) << key;
+    EXPECT_THAT(spec.error().message, HasSubstr(std::string("\"") + key + "\""));
+  }
+  const auto spec = open_request("r1", {{"Parent", sdbus::Variant(std::string())},
+                                        {"GraceUSec", sdbus::Variant(uint64_t{7})}});
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->parent, "");
+  EXPECT_EQ(spec->policy.grace.count(), 7);
+  EXPECT_FALSE(open_request("a/b", {}));
+}
+
+TEST(DbusStartRequest, AnExitIsAWordAndWhatGoesWithIt) {
+  using run::DriverExit;
+  EXPECT_EQ(exit_request("exited", 255).value(), DriverExit::exited);
+  EXPECT_EQ(exit_request("killed", 9).value(), DriverExit::killed);
+  EXPECT_EQ(exit_request("dumped", 64).value(), DriverExit::dumped);
+  for (const auto& [word, status] : {std::pair{"", 0},
+                                     {"unknown", 0},
+                                     {"gone", 0},
+                                     {"exited", -1},
+                                     {"exited", 256},
+                                     {"killed", 0},
+                                     {"dumped", 65}})
+    EXPECT_EQ(exit_request(word, status).error().kind, FaultKind::invalid_args) << word << status;
 }
 
 TEST(DbusStartRequest, RefusesValuesThatMeanNothing) {

@@ -35,7 +35,8 @@ TEST(Words, OfRunResultAreTheInterface) {
 }
 
 TEST(Words, OfEndReasonAreTheInterface) {
-  expect_words(EndReason::lost, {"", "driver-exited", "requested", "reboot", "lost"});
+  expect_words(EndReason::lost,
+               {"", "driver-exited", "requested", "lease-lost", "parent-ended", "reboot", "lost"});
 }
 
 TEST(Words, OfOutcomeAreTheInterface) {
