@@ -11,13 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/file.h"
 #include "cli/decode.h"
 #include "cli/embedded_stack.h"
 #include "cli/exit_status.h"
 #include "cli/human.h"
 #include "cli/progress.h"
-#include "cli/report_text.h"
+#include "cli/run_report.h"
 #include "cli/session.h"
 #include "dbus/errors.h"
 
@@ -159,33 +158,18 @@ Outcome run_in(const EmbeddedStack& stack, const Arguments& arguments, const Out
   return {kSuccess, std::move(*report)};
 }
 
-// Opened before anything is started, so that a name that cannot be written costs no run.
-Result<UniqueFd> open_report(const Arguments& arguments) {
-  if (!arguments.report_file) return UniqueFd();
-  return base::open_at(AT_FDCWD, *arguments.report_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-}
-
-int write_report(const Arguments& arguments, int file, const json& report) {
-  if (file < 0) return kSuccess;
-  const std::string text = json_text(report, JsonStyle::pretty);
-  const auto written = write_all(file, text, *arguments.report_file);
-  return written ? kSuccess : fail(arguments, arguments.start.id, written.error());
-}
-
 // What is said of the run, and the status that it leaves us with.
-int conclude(const Arguments& arguments, const Output& output, int report_file,
-             const Outcome& outcome) {
+int conclude_embedded(const Arguments& arguments, const Output& output, int file,
+                      const Outcome& outcome) {
   if (outcome.report.is_null()) return outcome.status;
+  if (outcome.status != kSuccess) {
+    const int written = write_report(arguments, file, outcome.report);
+    return written != kSuccess ? written : outcome.status;
+  }
   const auto report = report_of(outcome.report);
   if (!report) return fail(arguments, arguments.start.id, report.error());
-  const bool notable = report->leaks_found > 0 || report->escaped > 0 || report->stuck > 0;
-  const bool unseen = report->driver_exit == run::DriverExit::unknown;
-  if (outcome.status == kSuccess && (notable || unseen || arguments.verbose))
-    write_error(report_text(*report, output.error, arguments.legend));
-  if (const int status = write_report(arguments, report_file, outcome.report); status != kSuccess)
-    return status;
-  return outcome.status != kSuccess ? outcome.status
-                                    : status_of_driver(report->driver_exit, report->driver_status);
+  return conclude(arguments, output, file, outcome.report,
+                  status_of_driver(report->driver_exit, report->driver_status));
 }
 
 // What the service is started with: not what a service manager said to us alone.
@@ -211,7 +195,7 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   if (outcome.report.is_null())
     if (const auto up = stack->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
   if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
-  return conclude(arguments, output, report_file->get(), outcome);
+  return conclude_embedded(arguments, output, report_file->get(), outcome);
 }
 
 }  // namespace corral::cli

@@ -85,7 +85,7 @@ Result<ParkedChild> ParkedChild::bear_once(const cgroup::Group* group, const Chi
                           theirs.get(),           signals};
   auto process = bear_process(group, prepared);
   if (!process) return process.error();
-  return ParkedChild(std::move(ours), std::move(*process));
+  return ParkedChild(std::move(ours), std::move(*process), plan);
 }
 
 // Waits for its first word; false where it was killed at its birth, and reaped.
@@ -126,7 +126,7 @@ std::optional<Error> ParkedChild::failure() {
   while (length < 0 && errno == EINTR);
   channel_.reset();
   if (length != sizeof said) return std::nullopt;
-  return failed(said.error, said.word == kNoDirectory ? "change to the working directory" : "exec");
+  return failed(said.error, said.word == kNoDirectory ? "change to " + directory_ : command_);
 }
 
 }  // namespace corral::cli

@@ -37,19 +37,23 @@ class ParkedChild {
 
   // Readable when failure() can tell.
   int channel() const { return channel_.get(); }
-  // Why it could not execute; it exits with 126, or 127 where the command was not found. nullopt
-  // where it executed, or died. To be called once.
+  // Why it could not execute (`CMD: No such file or directory`); it exits with 126, or 127 where
+  // the command was not found. nullopt where it executed, or died. To be called once.
   std::optional<Error> failure();
 
  private:
-  ParkedChild(UniqueFd channel, cgroup::Pidfd process)
-      : channel_(std::move(channel)), process_(std::move(process)) {}
+  ParkedChild(UniqueFd channel, cgroup::Pidfd process, const ChildPlan& plan)
+      : channel_(std::move(channel)),
+        process_(std::move(process)),
+        command_(plan.argv.front()),
+        directory_(plan.directory) {}
   static Result<ParkedChild> bear_once(const cgroup::Group* group, const ChildPlan& plan,
                                        const HeldSignals& signals);
   bool lives() const;
 
   UniqueFd channel_;
   cgroup::Pidfd process_;
+  std::string command_, directory_;
 };
 
 }  // namespace corral::cli
