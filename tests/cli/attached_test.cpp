@@ -23,10 +23,13 @@ std::string slurp_file(const std::string& path) {
 }  // namespace
 
 AttachedTest::AttachedTest() {
-  set_prefix({CORRAL_ATTACH_ALONE});
+  set_options({});
 }
 
-void AttachedTest::set_prefix(const Words& prefix) {
+void AttachedTest::set_options(const Words& options) {
+  Words prefix{harness::corralctl_path(), "--bus=" + stack_.address(), "run"};
+  prefix.insert(prefix.end(), options.begin(), options.end());
+  prefix.emplace_back("--");
   for (const std::string which : {"plain", "attached"}) {
     std::filesystem::create_directories(temp_ / which);
     const std::string file = temp_ / which + "/p";
@@ -65,8 +68,11 @@ AttachedTest::Ran AttachedTest::run_script(const std::string& which, const std::
   std::ofstream(directory + "/script") << script << "\n";
   harness::Child child({.argv = {"setsid", "/bin/bash", "-c", streams},
                         .environment = {"PATH=" + path_of(which), "TMP=" + directory}});
-  const auto status = child.wait(kDeadline);
-  return {status.value_or(-1), slurp_file(directory + "/out"), slurp_file(directory + "/err")};
+  const auto status = child.wait(3 * kDeadline);  // a hundred runs are one script
+  // The number that bash shows of what a signal ended.
+  const std::regex number("(line [0-9]+: +)[0-9]+ ");
+  return {status.value_or(-1), slurp_file(directory + "/out"),
+          std::regex_replace(slurp_file(directory + "/err"), number, "$1")};
 }
 
 void AttachedTest::expect_same_script(const std::string& script) {

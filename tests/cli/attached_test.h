@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/pty.h"
+#include "harness/stack.h"
 #include "harness/temp_dir.h"
 
 namespace corral::cli {
@@ -20,8 +21,8 @@ class AttachedTest : public testing::Test {
  protected:
   AttachedTest();
 
-  // The words of the prefix: `attach_alone`, or `corralctl run` where there is a service.
-  void set_prefix(const Words& prefix);
+  // `corralctl run` with these options on the way.
+  void set_options(const Words& options);
 
   // A session of an interactive bash on a terminal, in which `act` types and expects. What was
   // shown and the status must be the same, but for what matches `but`. `act` returns false where
@@ -36,10 +37,12 @@ class AttachedTest : public testing::Test {
   Ran run_script(const std::string& which, const std::string& script);
   void expect_same_script(const std::string& script);
 
+  harness::Stack& stack() { return stack_; }
   const harness::TempDir& temp() const { return temp_; }
 
  private:
   std::string path_of(const std::string& which) const;
+  harness::Stack stack_;
   harness::TempDir temp_;
   unsigned scripts_ = 0;
 };
