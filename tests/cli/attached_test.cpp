@@ -14,13 +14,13 @@ namespace {
 
 using harness::kDeadline;
 
+}  // namespace
+
 std::string slurp_file(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
-
-}  // namespace
 
 AttachedTest::AttachedTest() {
   set_options({});

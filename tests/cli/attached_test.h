@@ -47,4 +47,7 @@ class AttachedTest : public testing::Test {
   unsigned scripts_ = 0;
 };
 
+// The whole text of a file, "" where there is none.
+std::string slurp_file(const std::string& path);
+
 }  // namespace corral::cli
