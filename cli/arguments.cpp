@@ -25,6 +25,7 @@ struct Raw {
   std::optional<std::string> bus;
   bool system = false, user = false, no_legend = false;
   Words settings;
+  std::string fail_on_leak;
 };
 
 [[noreturn]] void reject(const std::string& option, const std::string& problem) {
@@ -122,9 +123,11 @@ void define_run(CLI::App& app, Arguments& arguments, Raw& raw) {
   app.add_flag("-d,--detach", arguments.detach, "Start it, print ID and INVOCATION, and return");
   define_start(app, arguments);
   add_setenv(app, raw);
-  app.add_flag("-v,--verbose", arguments.verbose, "With --embedded: print the report in any case");
-  app.add_option("--report", arguments.report_file, "With --embedded: write the report as JSON")
-      ->type_name("FILE");
+  app.add_flag("-v,--verbose", arguments.verbose, "Print the report of a clean run, too");
+  app.add_flag("-q,--quiet", arguments.quiet, "Print no report");
+  app.add_flag("--fail-on-leak{3}", raw.fail_on_leak,
+               "[=N]: exit with N (3) where a driver succeeded and left something behind");
+  app.add_option("--report", arguments.report_file, "Write the report as JSON")->type_name("FILE");
   app.add_option("--cgroup-root", arguments.cgroup_root, "With --embedded: cgroup to work below")
       ->type_name("DIR");
   app.add_option("CMD", arguments.start.argv, "The driver's command line, after --")
@@ -216,9 +219,10 @@ std::vector<CLI::App*> define(CLI::App& app, Arguments& arguments, Raw& raw) {
   return commands;
 }
 
-// D-Bus strings are UTF-8 without exception.
-void check_utf8(const Words& words) {
-  for (const std::string& word : words)
+// D-Bus strings are UTF-8 without exception. The command of an attached run, after "--", is none.
+void check_utf8(const Words& words, bool attached = false) {
+  const auto end = attached ? std::find(words.begin(), words.end(), "--") : words.end();
+  for (const std::string& word : Words(words.begin(), end))
     if (!base::is_utf8(word))
       reject(fmt::format("\"{}\"", base::escape(word)), "not UTF-8, which the bus cannot carry");
 }
@@ -230,6 +234,31 @@ void check_environment(const Words& environment) {
              "not UTF-8, which the bus cannot carry; unset it, or set it with --setenv");
 }
 
+// Which options of `run` go together.
+void check_run(const Arguments& arguments) {
+  const StartRequest& start = arguments.start;
+  if (arguments.embedded && arguments.detach)
+    reject("--detach", "a run cannot outlive its embedded service");
+  if (!arguments.embedded && arguments.cgroup_root)
+    reject("--cgroup-root", "goes with --embedded only");
+  if (arguments.detach && (arguments.report_file || arguments.verbose || arguments.quiet))
+    reject("--detach", "--report, --verbose and --quiet are for a run that is waited for");
+  if (arguments.attached() && start.token) reject("--token", "goes with --detach only");
+  if (arguments.attached() &&
+      !(start.input.text.empty() && start.output.text.empty() && start.error.text.empty()))
+    reject("run", "--stdin, --stdout and --stderr go with --detach only");
+}
+
+// Of --fail-on-leak[=N].
+void take_leak_status(Arguments& arguments, const std::string& text) {
+  if (text.empty()) return;
+  if (arguments.detach) reject("--fail-on-leak", "is for a run that is waited for");
+  const auto status = base::number<int>(text);
+  if (!status || *status < 1 || *status > 255)
+    reject("--fail-on-leak", fmt::format("\"{}\" is not an exit status (1 to 255)", text));
+  arguments.fail_on_leak = status;
+}
+
 // The checks that need more than one option.
 void complete(Arguments& arguments, const Raw& raw, const Surroundings& surroundings) {
   arguments.bus = choose_bus(raw.bus, raw.system, raw.user, surroundings);
@@ -239,14 +268,16 @@ void complete(Arguments& arguments, const Raw& raw, const Surroundings& surround
   const bool run = arguments.command == Command::run;
   if (arguments.embedded && !run) reject("--embedded", "goes with run only");
   if (!run) return;
-  if (arguments.embedded && arguments.detach)
-    reject("--detach", "a run cannot outlive its embedded service");
-  if (!arguments.embedded && (arguments.report_file || arguments.cgroup_root || arguments.verbose))
-    reject("run", "--report, --cgroup-root and --verbose go with --embedded only");
+  check_run(arguments);
+  take_leak_status(arguments, raw.fail_on_leak);
   StartRequest& start = arguments.start;
   if (start.id.empty()) start.id = surroundings.fresh_id;
-  if (start.working_directory.empty()) start.working_directory = surroundings.directory;
   start.environment = with_settings(surroundings.environment, raw.settings);
+  if (arguments.attached()) return;  // what follows goes over the bus
+  if (start.working_directory.empty()) start.working_directory = surroundings.directory;
+  // What has no '=' is no variable, and the service would refuse it.
+  std::erase_if(start.environment,
+                [](const std::string& e) { return e.find('=') == std::string::npos; });
   check_environment(start.environment);
   check_utf8({start.working_directory});
 }
@@ -273,11 +304,11 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     return commands[static_cast<size_t>(command)]->parsed();
   };
   try {
-    check_utf8(words);
     app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     if (app.get_subcommands().empty()) throw CLI::RequiredError("a command");
     const auto found = std::find(commands.begin(), commands.end(), app.get_subcommands().front());
     arguments.command = static_cast<Command>(found - commands.begin());
+    check_utf8(words, arguments.attached());
     complete(arguments, raw, surroundings);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
@@ -313,10 +344,8 @@ Words with_settings(Words environment, const Words& settings) {
 Surroundings Surroundings::of_process() {
   Surroundings surroundings;
   surroundings.uid = geteuid();
-  // What has no '=' is no variable, and the service would refuse it.
   for (char** entry = environ; *entry != nullptr; ++entry)
-    if (std::string_view(*entry).find('=') != std::string_view::npos)
-      surroundings.environment.emplace_back(*entry);
+    surroundings.environment.emplace_back(*entry);
   std::error_code error;
   surroundings.directory = std::filesystem::current_path(error).string();
   surroundings.fresh_id = "run-" + base::random_hex().substr(0, 8);

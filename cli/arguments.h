@@ -34,15 +34,20 @@ struct Arguments {
 
   StartRequest start;  // run
   bool detach = false;
-  bool verbose = false;                    // run --embedded: the report, even of a clean run
-  std::optional<std::string> report_file;  // run --embedded
+  // Whether the run's driver is a child of ours.
+  bool attached() const { return command == Command::run && !detach; }
+  // run, but for --detach
+  bool verbose = false;  // the report, even of a clean run
+  bool quiet = false;    // no report at all
+  std::optional<int> fail_on_leak;
+  std::optional<std::string> report_file;
   std::optional<std::string> cgroup_root;  // run --embedded
 };
 
 // What the program is started in, as far as arguments have their defaults from it.
 struct Surroundings {
   uid_t uid = 0;
-  std::vector<std::string> environment;  // NAME=value
+  std::vector<std::string> environment;  // NAME=value, and whatever else is in it
   std::string directory;                 // the current one
   std::string fresh_id;                  // for a run that is given none
 

@@ -39,20 +39,25 @@ Dict options_of(const RunRef& run) {
   return dict;
 }
 
-Dict options_of(const StartRequest& request) {
+Dict options_of_opening(const StartRequest& request) {
   Dict dict;
   put(dict, "Owner", request.owner);
   put(dict, "Token", request.token);
   put(dict, "Description", request.description);
   if (!request.labels.empty()) dict["Labels"] = sdbus::Variant(request.labels);
+  put(dict, "SettleUSec", request.settle);
+  put(dict, "GraceUSec", request.grace);
+  put(dict, "TermSignal", request.term_signal);
+  return dict;
+}
+
+Dict options_of(const StartRequest& request) {
+  Dict dict = options_of_opening(request);
   put(dict, "WorkingDirectory", request.working_directory);
   dict["Environment"] = sdbus::Variant(request.environment);
   put(dict, "StandardInput", request.input);
   put(dict, "StandardOutput", request.output);
   put(dict, "StandardError", request.error);
-  put(dict, "SettleUSec", request.settle);
-  put(dict, "GraceUSec", request.grace);
-  put(dict, "TermSignal", request.term_signal);
   return dict;
 }
 

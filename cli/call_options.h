@@ -16,6 +16,7 @@ using Dict = std::map<std::string, sdbus::Variant>;
 // hold. Throws sdbus::Error where a stream's fd cannot be duplicated.
 Dict options_of(const RunRef& run);
 Dict options_of(const StartRequest& request);
+Dict options_of_opening(const StartRequest& request);  // OpenRun: what holds for any driver
 Dict options_of(const EndRequest& request);
 Dict options_of(const RunFilter& filter);
 Dict options_of(const ProcessFilter& filter, uint64_t offset, uint64_t limit);

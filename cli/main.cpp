@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "cli/arguments.h"
+#include "cli/attached_run.h"
 #include "cli/commands.h"
 #include "cli/embedded_run.h"
 #include "cli/exit_status.h"
@@ -44,9 +45,7 @@ int dispatch(const Session& session) {
 int execute(const Arguments& arguments) {
   const Output output = Output::of_process();
   if (arguments.embedded) return run_embedded(arguments, output);
-  if (arguments.command == Command::run && !arguments.detach)
-    return fail(arguments, "",
-                Error{"attached runs are not built yet; use --detach, or --embedded", 0});
+  if (arguments.attached()) return run_attached(arguments, output);
   auto service = Service::connect(arguments.bus);
   if (!service) return fail(arguments, "", service.error());
   return dispatch({arguments, output, *service});

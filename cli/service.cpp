@@ -85,6 +85,14 @@ class Service::Impl {
     return connection.call<T>(*manager, message(member, args...), bound, take);
   }
 
+  template <typename... Args>
+  Called<void> call_run(const std::string& path, const char* member, const Args&... args) {
+    const auto run = proxy(path);
+    auto call = run->createMethodCall(kRunInterface, member);
+    (void)(call << ... << args);
+    return connection.call<void>(*run, call, kCallBound, take_nothing);
+  }
+
   Called<json> pages(const char* member, const ProcessFilter& filter) {
     json all = json::array();
     for (;;) {
@@ -124,6 +132,29 @@ Called<RunName> Service::start_run(const StartRequest& request) {
     return impl_->call<RunName>(kCallBound, take, "StartRun", request.id, request.argv,
                                 options_of(request));
   });
+}
+
+Called<OpenedRun> Service::open_run(const StartRequest& request) {
+  const auto take = [&](sdbus::MethodReply& reply) {
+    sdbus::ObjectPath path;
+    OpenedRun run{{request.id, "", ""}, ""};
+    reply >> path >> run.name.invocation >> run.directory;
+    run.name.path = path;
+    return run;
+  };
+  return at_edge([&] {
+    return impl_->call<OpenedRun>(kCallBound, take, "OpenRun", request.id,
+                                  options_of_opening(request));
+  });
+}
+
+Called<void> Service::attach(const std::string& run_path, uint32_t pid) {
+  return at_edge([&] { return impl_->call_run(run_path, "Attach", pid); });
+}
+
+Called<void> Service::report_exit(const std::string& run_path, const std::string& exit,
+                                  int32_t status) {
+  return at_edge([&] { return impl_->call_run(run_path, "ReportExit", exit, status); });
 }
 
 Called<json> Service::end_run(const EndRequest& request) {

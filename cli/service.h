@@ -35,6 +35,12 @@ struct RunName {
   std::string id, invocation, path;
 };
 
+// A run whose driver the caller forks itself.
+struct OpenedRun {
+  RunName name;
+  std::string directory;  // of its cgroup
+};
+
 // A standard stream: "null", "append:PATH" or "truncate:PATH", or the caller's own fd (borrowed);
 // neither: the service's default.
 struct Stream {
@@ -82,6 +88,11 @@ class Service {
   ~Service();
 
   Called<RunName> start_run(const StartRequest& request);
+  // Of the request: all but what describes a driver that the service forks.
+  Called<OpenedRun> open_run(const StartRequest& request);
+  Called<void> attach(const std::string& run_path, uint32_t pid);
+  // `exit` is a word of run::DriverExit.
+  Called<void> report_exit(const std::string& run_path, const std::string& exit, int32_t status);
   // The final report. As long as it takes: the service has bounds of its own.
   Called<json> end_run(const EndRequest& request);
   // Asks for an end and returns at once; the reply is dropped.

@@ -147,10 +147,11 @@ TEST_F(WithoutService, NamesTheBusAndTheRemedy) {
   EXPECT_THAT(no_service.err, HasSubstr("no service on the bus at " + stack.address()));
 }
 
-TEST_F(WithoutService, RefusesWhatIsNotBuilt) {
-  const Ran ran = corralctl({"run", "--", "true"});
+TEST_F(WithoutService, RunsNothingUncontained) {
+  const Ran ran = corralctl({"run", "--", "touch", temp() / "ran"});
   EXPECT_EQ(ran.status, 125);
-  EXPECT_THAT(ran.err, HasSubstr("attached runs are not built yet"));
+  EXPECT_THAT(ran.err, HasSubstr("start the message bus"));
+  EXPECT_EQ(slurp(temp() / "ran"), "");
 }
 
 }  // namespace

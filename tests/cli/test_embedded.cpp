@@ -59,8 +59,8 @@ TEST_F(Embedded, ExitsAsAShellDoesForACommandThatCannotBeExecuted) {
   const std::string file = temp() / "report";
   const Ran missing = run(embedded({"--report=" + file}, {"/nonexistent"}));
   EXPECT_EQ(missing.status, 127);
-  EXPECT_THAT(missing.err, HasSubstr("exec \"/nonexistent\": No such file or directory"));
-  EXPECT_EQ(json::parse(slurp(file))["Result"], "start-failed");
+  EXPECT_THAT(missing.err, HasSubstr("corralctl: /nonexistent: No such file or directory\n"));
+  EXPECT_EQ(json::parse(slurp(file))["DriverStatus"], 127);
   EXPECT_EQ(run(embedded({}, {"/etc/passwd"})).status, 126);
   EXPECT_EQ(run(embedded({"--working-directory=/nonexistent"}, {"/bin/true"})).status, 125);
 }
@@ -83,17 +83,17 @@ Words stubborn_driver(const std::string& up, const std::string& asked) {
   return {"/bin/sh", "-c", script, "sh", up, asked};
 }
 
-TEST_F(Embedded, EndsTheRunOnASignalAndKillsItOnASecond) {
+TEST_F(Embedded, PassesSignalsOnToTheDriver) {
   const std::string up = temp() / "up", asked = temp() / "asked";
-  harness::Child child = start(embedded({"--grace=10min"}, stubborn_driver(up, asked)));
+  harness::Child child = start(embedded({}, stubborn_driver(up, asked)));
   ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(up); }));
-  child.signal(SIGINT);
-  ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(asked); }));
   child.signal(SIGTERM);
-  EXPECT_EQ(collect(child).status, 128 + SIGKILL);
+  ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(asked); }));
+  child.signal(SIGINT);
+  EXPECT_EQ(collect(child).status, 128 + SIGINT);
 }
 
-TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
+TEST_F(Embedded, TakesEverythingDownWhenAPartOfItHasDied) {
   for (const std::string name : {"corrald", "dbus-daemon"}) {
     const std::string up = temp() / name;
     harness::Child child = start(embedded({}, stubborn_driver(up, temp() / "asked")));
@@ -101,8 +101,9 @@ TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
     const pid_t part = child_named(child_named(child.pid(), "corral-host"), name);
     ASSERT_NE(part, 0) << name;
     harness::must(harness::must(cgroup::Pidfd::open(part)).signal(SIGKILL));
+    child.signal(SIGINT);
     const Ran ran = collect(child);
-    EXPECT_EQ(ran.status, 125) << name;
+    EXPECT_EQ(ran.status, 128 + SIGINT) << name;
     // Which call was under way when it died is not ours to say; which part it was is.
     EXPECT_THAT(ran.err, HasSubstr(" has exited"));
   }

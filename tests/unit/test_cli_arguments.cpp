@@ -129,7 +129,8 @@ TEST(Arguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"run", "-d", "--label", "x", "x"}).text, HasSubstr("KEY=VALUE"));
   EXPECT_THAT(refused({"run", "-d", "--setenv", "=x", "x"}).text, HasSubstr("NAME=VALUE"));
   EXPECT_THAT(refused({"run", "-d", "--stdin", "append:/x", "x"}).text, HasSubstr("not null"));
-  EXPECT_THAT(refused({"run", "-d", "--report=f", "x"}).text, HasSubstr("--embedded"));
+  EXPECT_THAT(refused({"run", "-d", "--report=f", "x"}).text, HasSubstr("waited for"));
+  EXPECT_THAT(refused({"run", "--stdout", "null", "x"}).text, HasSubstr("--detach"));
   EXPECT_THAT(refused({"--embedded", "run", "-d", "x"}).text, HasSubstr("--detach"));
 }
 

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/pty.h"
+#include "harness/stack.h"
+#include "harness/temp_dir.h"
+
+namespace corral::cli {
+
+using Words = std::vector<std::string>;
+
+// Does the same twice: with a command as it is, and with the prefix before it. In both cases the
+// command is called through a script of the same name, `p`, so that what a shell says of a job is
+// the same, too.
+class AttachedTest : public testing::Test {
+ protected:
+  AttachedTest();
+
+  // `corralctl run` with these options on the way.
+  void set_options(const Words& options);
+
+  // A session of an interactive bash on a terminal, in which `act` types and expects. What was
+  // shown and the status must be the same, but for what matches `but`. `act` returns false where
+  // something did not come.
+  void expect_same_session(const std::function<bool(Pty&)>& act, const std::string& but = "^$");
+
+  struct Ran {
+    int status = -1;  // of waitpid(2)
+    std::string out, err;
+  };
+  // A script of /bin/bash, without a terminal; $TMP is a directory of its own.
+  Ran run_script(const std::string& which, const std::string& script);
+  void expect_same_script(const std::string& script);
+
+  harness::Stack& stack() { return stack_; }
+  const harness::TempDir& temp() const { return temp_; }
+
+ private:
+  std::string path_of(const std::string& which) const;
+  harness::Stack stack_;
+  harness::TempDir temp_;
+  unsigned scripts_ = 0;
+};
+
+// The whole text of a file, "" where there is none.
+std::string slurp_file(const std::string& path);
+
+}  // namespace corral::cli

@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/attached_test.h"
+#include "harness/must.h"
+
+namespace corral::cli {
+namespace {
+
+using harness::eventually;
+using nlohmann::json;
+using testing::HasSubstr;
+
+// corralctl with a driver that says `up` and then reads a command from a FIFO of its own.
+class WithTheService : public AttachedTest {
+ protected:
+  // Fails the test where the driver does not get up. Both outputs of corralctl are in log().
+  harness::Child start(const Words& options, const std::string& script) {
+    const std::string driver = "echo >up; " + script;
+    Words argv{"/bin/sh",
+               "-c",
+               "cd \"$0\" && exec \"$@\"",
+               temp().path(),
+               harness::corralctl_path(),
+               "--bus=" + stack().address(),
+               "run",
+               "--id=r"};
+    argv.insert(argv.end(), options.begin(), options.end());
+    argv.insert(argv.end(), {"--", "/bin/sh", "-c", driver});
+    harness::Child child({.argv = argv, .log = log_file()});
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(temp() / "up"); })) << log();
+    return child;
+  }
+  int status_of(harness::Child& child) { return child.wait(2 * harness::kDeadline).value_or(-1); }
+  static int code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+
+  std::string log_file() const { return temp() / "log"; }
+  std::string log() const { return slurp_file(log_file()); }
+  json report() { return json::parse(slurp_file(temp() / "report")); }
+  template <typename T>
+  T reported(const std::string& key) {
+    return harness::value<T>(harness::must(stack().client().get_report("r")), key);
+  }
+  bool ended() { return stack().client().wait_state("r", "ended"); }
+  void release() { std::ofstream(temp() / "go") << "\n"; }
+};
+
+constexpr const char* kWaitForGo = "until [ -s go ]; do sleep 0.02; done; exit 7";
+
+TEST_F(WithTheService, ARunEndsWhenItsCorralctlIsKilled) {
+  harness::Child child = start({}, "exec sleep 600");
+  child.kill();
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(reported<std::string>("EndReason"), "lease-lost");
+}
+
+TEST_F(WithTheService, HoldsNoConnectionWhileTheDriverRuns) {
+  harness::Child child = start({}, kWaitForGo);
+  unsigned sockets = 0;
+  for (const auto& fd :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(child.pid()) + "/fd"))
+    sockets += std::filesystem::read_symlink(fd.path()).native().starts_with("socket:") ? 1U : 0U;
+  EXPECT_EQ(sockets, 1u) << "more than the one to the witness";
+  release();
+  EXPECT_EQ(code(status_of(child)), 7);
+}
+
+TEST_F(WithTheService, ARestartOfTheServiceLosesNothing) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().restart_corrald();
+  release();
+  EXPECT_EQ(code(status_of(child)), 7) << log();
+  EXPECT_EQ(log(), "");
+  EXPECT_EQ(reported<std::string>("DriverExit"), "exited");
+  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+  EXPECT_EQ(reported<std::string>("EndReason"), "driver-exited");
+}
+
+TEST_F(WithTheService, AnExitWhileTheServiceIsAwayIsToldWhenItIsBack) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().kill_corrald();
+  release();
+  EXPECT_FALSE(child.wait(std::chrono::milliseconds{500}));
+  stack().start_corrald();
+  EXPECT_EQ(code(status_of(child)), 7) << log();
+  EXPECT_EQ(log(), "");
+  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+}
+
+TEST_F(WithTheService, ABusThatGoesAndComesBackLosesNothing) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().kill_bus();
+  release();
+  EXPECT_FALSE(child.wait(std::chrono::milliseconds{500}));
+  (void)stack().corrald().wait(harness::kDeadline);  // it goes with its bus
+  stack().start_bus();
+  stack().restart_corrald();
+  EXPECT_EQ(code(status_of(child)), 7) << log();
+  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+}
+
+TEST_F(WithTheService, AServiceThatStaysAwayFindsTheExitInTheRun) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().kill_corrald();
+  release();
+  EXPECT_EQ(code(status_of(child)), 7);
+  EXPECT_THAT(log(), HasSubstr("corralctl: run r: "));
+  stack().start_corrald();
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(reported<std::string>("DriverExit"), "exited");
+  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+}
+
+TEST_F(WithTheService, ASignalEndsTheWaitForAServiceThatIsAway) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().kill_corrald();
+  release();
+  ASSERT_TRUE(eventually([&] { return stack().processes().empty(); }));
+  child.signal(SIGINT);
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(code(status_of(child)), 7);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{5});
+  stack().start_corrald();
+  ASSERT_TRUE(ended());
+}
+
+TEST_F(WithTheService, LeaksAreReportedAndMayFailTheRun) {
+  const char* leaky = "sleep 600 & exit 0";
+  harness::Child child =
+      start({"--report=report", "--fail-on-leak", "--label=a=b", "--owner=me"}, leaky);
+  EXPECT_EQ(code(status_of(child)), 3);
+  EXPECT_THAT(log(), HasSubstr("1 process had outlived it"));
+  EXPECT_EQ(report()["LeaksFound"], 1);
+  EXPECT_EQ(report()["Owner"], "me");
+}
+
+TEST_F(WithTheService, QuietSaysNothingAndAFailureOfTheDriverGoesFirst) {
+  harness::Child child = start({"-q", "--fail-on-leak=9"}, "sleep 600 & exit 5");
+  EXPECT_EQ(code(status_of(child)), 5);
+  EXPECT_EQ(log(), "");
+}
+
+TEST_F(WithTheService, ASecondSignalKillsWhatDoesNotGo) {
+  harness::Child child =
+      start({"--grace=10min"},
+            "sh -c 'trap \"\" TERM; echo >stubborn; while :; do sleep 0.1; done' & "
+            "until [ -s stubborn ]; do sleep 0.01; done; exit 4");
+  ASSERT_TRUE(stack().client().wait_state("r", "ending"));
+  // More than twice: the first may come before corralctl itself knows that the driver has gone.
+  EXPECT_TRUE(eventually([&] {
+    child.signal(SIGINT);
+    return child.wait(std::chrono::milliseconds{200}).has_value();
+  }));
+  EXPECT_EQ(code(status_of(child)), 4);
+  EXPECT_GE(reported<uint64_t>("Killed"), 1u);
+}
+
+TEST_F(WithTheService, AReportFromTheBackgroundDoesNotStop) {
+  Pty pty({"env", "bash", "--norc", "--noprofile", "--noediting", "-i"});
+  ASSERT_TRUE(pty.expect("$ "));
+  pty.type("stty tostop; " + harness::corralctl_path() + " --bus=" + stack().address() +
+           " run -v -- true & wait $!; echo do\"\"ne $?\n");
+  EXPECT_TRUE(pty.expect("nothing had outlived it") && pty.expect("done 0\r\n")) << pty.shown();
+  pty.type("exit\n");
+  EXPECT_EQ(pty.finish(), 0);
+}
+
+TEST_F(WithTheService, FailsBeforeTheDriverRuns) {
+  const std::string bus = "--bus=" + stack().address();
+  const std::string corralctl = harness::corralctl_path() + " ";
+  EXPECT_EQ(run_script("plain", corralctl + "--bus=unix:path=/nonexistent run -- touch ran; "
+                                            "echo $?; ls ran")
+                .out,
+            "125\n");
+  EXPECT_EQ(run_script("plain", corralctl + bus +
+                                    " run --report=/nonexistent/r -- touch ran; "
+                                    "echo $?; ls ran")
+                .out,
+            "125\n");
+  EXPECT_EQ(run_script("plain", corralctl + bus +
+                                    " run --token=x -- touch ran; "
+                                    "echo $?; ls ran")
+                .out,
+            "125\n");
+  EXPECT_EQ(run_script("plain", corralctl + bus +
+                                    " run --working-directory=/nonexistent -- touch ran; "
+                                    "echo $?; ls ran")
+                .out,
+            "125\n");
+}
+
+}  // namespace
+}  // namespace corral::cli
