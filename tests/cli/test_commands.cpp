@@ -147,11 +147,5 @@ TEST_F(WithoutService, NamesTheBusAndTheRemedy) {
   EXPECT_THAT(no_service.err, HasSubstr("no service on the bus at " + stack.address()));
 }
 
-TEST_F(WithoutService, RefusesWhatIsNotBuilt) {
-  const Ran ran = corralctl({"run", "--", "true"});
-  EXPECT_EQ(ran.status, 125);
-  EXPECT_THAT(ran.err, HasSubstr("attached runs are not built yet"));
-}
-
 }  // namespace
 }  // namespace corral::cli
