@@ -61,6 +61,7 @@ TEST_F(InAScript, ChangesNothingAroundTheDriver) {
 exec 7</etc/passwd 9>/dev/null; export ODD=$'\xff\n'
 p grep -E '^(Sig(Blk|Ign|Cgt)|...Pnd|NoNewPrivs|Seccomp|Groups|Cap|Cpus)' /proc/self/status
 p sh -c 'umask; ulimit -a; pwd; ls /proc/self/fd; readlink /proc/self/ns/* /proc/self/fd/[079]'
+p printf '%s,' $'\xff' '' --help -- -q 'a b'
 p sh -c 'cat /proc/self/oom_score_adj /proc/self/timerslack_ns; nice; ulimit -Hn' <&- 7>&-
 p env | grep -av -e ^CORRAL_ -e ^_= -e ^PATH= -e ^TMP= -e PWD=
 p perl -e 'print getpgrp() == $ARGV[0] ? "same group\n" : "another\n"; print -t STDIN' $$)");

@@ -131,6 +131,10 @@ TEST(Arguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"run", "-d", "--stdin", "append:/x", "x"}).text, HasSubstr("not null"));
   EXPECT_THAT(refused({"run", "-d", "--report=f", "x"}).text, HasSubstr("waited for"));
   EXPECT_THAT(refused({"run", "--stdout", "null", "x"}).text, HasSubstr("--detach"));
+  EXPECT_THAT(refused({"run", "-d", "--fail-on-leak", "x"}).text, HasSubstr("waited for"));
+  EXPECT_THAT(refused({"run", "--fail-on-leak=256", "x"}).text, HasSubstr("1 to 255"));
+  EXPECT_THAT(refused({"run", "--token=t", "x"}).text, HasSubstr("--detach"));
+  EXPECT_THAT(refused({"run", "--cgroup-root=/x", "x"}).text, HasSubstr("--embedded"));
   EXPECT_THAT(refused({"--embedded", "run", "-d", "x"}).text, HasSubstr("--detach"));
 }
 
@@ -142,6 +146,20 @@ TEST(Arguments, AreUtf8AsTheBusWantsIt) {
   ASSERT_TRUE(std::holds_alternative<Leave>(result));
   EXPECT_THAT(std::get<Leave>(result).text, HasSubstr("variable BAD: not UTF-8"));
   EXPECT_TRUE(std::holds_alternative<Arguments>(parse_arguments({"list"}, here)));
+}
+
+TEST(Arguments, OfAnAttachedRunStayWithUs) {
+  Surroundings here = surroundings();
+  here.environment = {"BAD=\xff", "no variable"};
+  const auto result = parse_arguments({"run", "--fail-on-leak", "--", "echo", "\xff"}, here);
+  ASSERT_TRUE(std::holds_alternative<Arguments>(result));
+  const auto& arguments = std::get<Arguments>(result);
+  EXPECT_TRUE(arguments.attached());
+  EXPECT_EQ(arguments.start.argv.back(), "\xff");
+  EXPECT_EQ(arguments.start.environment, here.environment);
+  EXPECT_EQ(arguments.start.working_directory, "");
+  EXPECT_EQ(arguments.fail_on_leak, 3);
+  EXPECT_THAT(refused({"run", "--owner=\xff", "--", "x"}).text, HasSubstr("not UTF-8"));
 }
 
 TEST(Arguments, LeaveTheStatusesOfTheDriverFree) {
