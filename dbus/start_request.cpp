@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "dbus/requests.h"
@@ -15,6 +16,11 @@ using run::Stream;
 
 constexpr size_t kWordBytes = 64;
 
+// A byte of them takes six in the record, and all of it has to fit into one attribute.
+bool has_control(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
 std::map<std::string, std::string> read_labels(Options& options) {
   auto labels = options.dictionary("Labels");
   if (!labels) return {};
@@ -27,6 +33,10 @@ std::map<std::string, std::string> read_labels(Options& options) {
     if (key.empty() || key.find('=') != std::string::npos) {
       options.refuse(FaultKind::invalid_args,
                      fmt::format("Labels: key {} is empty or holds a =", quoted(key)));
+    }
+    if (has_control(key) || has_control(value)) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("Labels: {} or its value holds a control character", quoted(key)));
     }
     if (key.size() > run::kLabelKeyBytes || value.size() > run::kLabelValueBytes) {
       options.refuse(FaultKind::limit_exceeded,

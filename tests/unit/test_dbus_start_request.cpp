@@ -159,6 +159,7 @@ TEST(DbusStartRequest, RefusesValuesThatMeanNothing) {
       {"GraceUSec", uint64_t{3'600'000'001}},
       {"Labels", std::map<std::string, std::string>{{"", "v"}}},
       {"Labels", std::map<std::string, std::string>{{"a=b", "v"}}},
+      {"Labels", std::map<std::string, std::string>{{"a", "v\n"}}},
   };
   for (const auto& [key, value] : cases) {
     const auto fault = refusal(key, value);
