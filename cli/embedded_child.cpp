@@ -3,61 +3,70 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/file.h"
+#include "base/parse.h"
 
 namespace corral::cli {
 namespace {
 
 using std::chrono::milliseconds;
 
+constexpr size_t kShownLog = 2'000;  // bytes
+
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> out;
-  // posix_spawn(3) takes char* and changes nothing.
+  out.reserve(strings.size() + 1);
+  // execve(2) takes char* and changes nothing.
   for (const std::string& string : strings) out.push_back(const_cast<char*>(string.c_str()));
   out.push_back(nullptr);
   return out;
 }
 
-// The surroundings of a daemon: no signal blocked or ignored, a session of its own, its outputs in
-// the log. Every other fd of ours is close-on-exec.
-class SpawnPlan {
- public:
-  explicit SpawnPlan(const ChildCommand& command) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, command.log.c_str(),
-                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
-    if (command.ready_fd >= 0)
-      posix_spawn_file_actions_adddup2(&actions_, command.ready_fd, EmbeddedChild::kReadyFd);
-  }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
+// No signal blocked or ignored: both would be inherited, and the parent's are its own affair.
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number)
+    (void)std::signal(number, SIG_DFL);  // SIGKILL fails
+  sigset_t none;
+  sigemptyset(&none);
+  (void)sigprocmask(SIG_SETMASK, &none, nullptr);
+}
 
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
+// The surroundings of a daemon. Every other fd of ours is close-on-exec.
+void set_streams(const ChildCommand& command) {
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int log = open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  (void)dup2(null, STDIN_FILENO);
+  (void)dup2(log, STDOUT_FILENO);
+  (void)dup2(log, STDERR_FILENO);
+  if (command.ready_fd == EmbeddedChild::kReadyFd)
+    (void)fcntl(command.ready_fd, F_SETFD, 0);
+  else if (command.ready_fd >= 0)
+    (void)dup2(command.ready_fd, EmbeddedChild::kReadyFd);
+}
 
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
+[[noreturn]] void become(const ChildCommand& command, pid_t parent) {
+  (void)setsid();  // cannot fail in a fork, which leads no process group
+  reset_signals();
+  set_streams(command);
+  (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(EXIT_FAILURE);  // it died before it could be said
+  const auto argv = pointers(command.argv);
+  const auto environment = pointers(command.environment);
+  execve(argv[0], argv.data(), environment.data());
+  (void)dprintf(STDERR_FILENO, "exec \"%s\": %s\n", argv[0], strerror(errno));
+  _exit(EXIT_FAILURE);
+}
+
+}  // namespace
 
 bool wait_exit(int pidfd, milliseconds bound) {
   pollfd exit{pidfd, POLLIN, 0};
@@ -70,17 +79,22 @@ bool wait_exit(int pidfd, milliseconds bound) {
   }
 }
 
-}  // namespace
+Error with_log(const std::string& what, const std::string& log) {
+  const auto read = base::read_at(AT_FDCWD, log);
+  const std::string_view text = read ? base::trimmed(*read) : std::string_view();
+  if (text.empty()) return Error{what, 0};
+  const size_t skipped = text.size() > kShownLog ? text.size() - kShownLog : 0;
+  std::string message = what + ": ";
+  for (const auto line : base::split(text.substr(skipped), '\n'))
+    message += (message.ends_with(": ") ? "" : "; ") + std::string(line);
+  return Error{std::move(message), 0};
+}
 
 Result<EmbeddedChild> EmbeddedChild::start(const ChildCommand& command) {
-  const SpawnPlan plan(command);
-  const auto argv = pointers(command.argv);
-  const auto environment = pointers(command.environment);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv[0], plan.actions(), plan.attributes(), argv.data(),
-                                environment.data());
-  if (error != 0)
-    return failed(error, fmt::format("start {}: exec \"{}\"", command.name, command.argv.front()));
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return failed(errno, fmt::format("start {}: fork", command.name));
+  if (pid == 0) become(command, parent);
   auto pidfd = cgroup::Pidfd::open(pid);  // ours and not reaped: the number is still its
   if (pidfd) return EmbeddedChild(command.name, std::move(*pidfd));
   (void)kill(pid, SIGKILL);

@@ -36,8 +36,15 @@ PrivateDirectory::PrivateDirectory(PrivateDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})) {}
 
 PrivateDirectory::~PrivateDirectory() {
-  std::error_code ignored;  // nobody is left to tell
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  (void)remove();  // whoever wants to know has called it
+}
+
+Result<void> PrivateDirectory::remove() {
+  const std::string path = std::exchange(path_, {});
+  std::error_code error;
+  if (!path.empty()) std::filesystem::remove_all(path, error);
+  if (error) return failed(error.value(), "remove " + path);
+  return {};
 }
 
 }  // namespace corral::cli

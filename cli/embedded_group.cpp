@@ -27,16 +27,33 @@ Result<std::string> own_cgroup() {
   if (!mount) return mount.error();
   const auto path = cgroup::path_of(0);
   if (!path) return path.error();
-  return mount->path + (*path == "/" ? "" : *path);
+  // A mount may show a part of the hierarchy alone.
+  const std::string root = mount->root == "/" ? "" : mount->root;
+  const bool seen = *path == root || path->starts_with(root + "/");
+  if (!seen && root != "/.." && !root.starts_with("/../"))
+    return failed(ENOENT, fmt::format("find the own cgroup {} below {}", *path, mount->path));
+  const std::string below = seen ? path->substr(root.size()) : *path;
+  return mount->path + (below == "/" ? "" : below);
 }
 
 // What to do about a cgroup that we may not write.
 Error with_remedy(Error error) {
-  if (error.code == EACCES || error.code == EPERM || error.code == EROFS)
+  if (error.code == EACCES || error.code == EPERM)
     error.message +=
         "; the cgroup is not delegated: run as root or in a delegated cgroup (systemd-run --user "
-        "--scope -p Delegate=yes corralctl …), or name one with --cgroup-root";
+        "--scope -p Delegate=yes corralctl …)";
+  if (error.code == EROFS)
+    error.message +=
+        "; give the container a writable cgroup2 mount, or name one with --cgroup-root";
   return error;
+}
+
+// Whoever moves a process into a cgroup, or is born there, needs the right to write this file of
+// the next cgroup above both (cgroup-v2.rst, "Delegation Containment"), and that is the caller's
+// own.
+Result<void> check_delegation(const cgroup::Group& own) {
+  if (faccessat(own.fd(), "cgroup.procs", W_OK, AT_EACCESS) == 0) return {};
+  return failed(errno, fmt::format("write to {}/cgroup.procs", own.name()));
 }
 
 Result<void> kill_rest(const cgroup::Group& group) {
@@ -62,6 +79,9 @@ Result<WorkingGroup> WorkingGroup::create(const std::optional<std::string>& pare
   if (!path) return path.error();
   auto above = cgroup::Group::open(AT_FDCWD, *path);
   if (!above) return above.error();
+  if (!parent)
+    if (auto delegated = check_delegation(*above); !delegated)
+      return with_remedy(delegated.error());
   // In a pid namespace the same pids come again; what a predecessor left there is not ours.
   const std::string name = fmt::format("corral-{}-{}", getpid(), base::random_hex().substr(0, 8));
   auto group = cgroup::Group::create(above->fd(), name);
@@ -71,6 +91,15 @@ Result<WorkingGroup> WorkingGroup::create(const std::optional<std::string>& pare
     return with_remedy(std::move(error));
   }
   return WorkingGroup(std::move(*above), *path, std::move(*group));
+}
+
+Result<WorkingGroup> WorkingGroup::adopt(UniqueFd parent, const std::string& parent_path,
+                                         UniqueFd group, const std::string& name) {
+  auto above = cgroup::Group::adopt(std::move(parent), parent_path);
+  if (!above) return above.error();
+  auto own = cgroup::Group::adopt(std::move(group), name);
+  if (!own) return own.error();
+  return WorkingGroup(std::move(*above), parent_path, std::move(*own));
 }
 
 WorkingGroup::~WorkingGroup() {

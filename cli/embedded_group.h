@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "cgroup/group.h"
 
 namespace corral::cli {
@@ -15,10 +17,18 @@ class WorkingGroup {
  public:
   // Fails with the remedy where the cgroup is not ours to write.
   static Result<WorkingGroup> create(const std::optional<std::string>& parent);
+  // One that another process has created. Two may remove it.
+  static Result<WorkingGroup> adopt(UniqueFd parent, const std::string& parent_path, UniqueFd group,
+                                    const std::string& name);
   WorkingGroup(WorkingGroup&&) noexcept = default;
   WorkingGroup& operator=(WorkingGroup&&) = delete;
   ~WorkingGroup();
 
+  const std::string& parent_path() const { return parent_path_; }
+  const std::string& name() const { return group_->name(); }
+  // Of the parent and of itself: for adopt() in another process. Borrowed.
+  std::vector<int> fds() const { return {parent_.fd(), group_->fd()}; }
+  int fd() const { return group_->fd(); }
   std::string path() const { return parent_path_ + "/" + group_->name(); }
   // Kills, proves and removes, within bounds; says what is left. A second call does nothing.
   Result<void> remove();

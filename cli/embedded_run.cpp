@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "cli/decode.h"
-#include "cli/embedded_stack.h"
+#include "cli/embedded_host.h"
 #include "cli/exit_status.h"
 #include "cli/human.h"
 #include "cli/progress.h"
@@ -141,12 +141,12 @@ struct Outcome {
 };
 
 // The run in a service that is up.
-Outcome run_in(const EmbeddedStack& stack, const Arguments& arguments, const Output& output,
+Outcome run_in(const EmbeddedHost& host, const Arguments& arguments, const Output& output,
                int signals) {
-  auto service = Service::connect({dbus::BusKind::address, stack.address()});
+  auto service = Service::connect({dbus::BusKind::address, host.address()});
   if (!service) return {fail(arguments, "", service.error()), {}};
   EmbeddedRun run(arguments, output, *service, signals);
-  const int status = run.start(embedded_request(arguments, stack.address()));
+  const int status = run.start(embedded_request(arguments, host.address()));
   if (status != kSuccess) {
     // A start that got as far as the driver has a report, which says at which step it failed.
     auto report = run.report();
@@ -188,13 +188,13 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   if (!report_file) return fail(arguments, "", report_file.error());
   const auto signals = block_signals();
   if (!signals) return fail(arguments, "", signals.error());
-  auto stack = EmbeddedStack::start(arguments.cgroup_root, service_environment());
-  if (!stack) return fail(arguments, "", stack.error());
+  auto host = EmbeddedHost::start({arguments.cgroup_root, service_environment()});
+  if (!host) return fail(arguments, "", host.error());
 
-  const Outcome outcome = run_in(*stack, arguments, output, signals->get());
+  const Outcome outcome = run_in(*host, arguments, output, signals->get());
   if (outcome.report.is_null())
-    if (const auto up = stack->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
-  if (const auto stopped = stack->stop(); !stopped) (void)fail(arguments, "", stopped.error());
+    if (const auto up = host->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
+  if (const auto stopped = host->stop(); !stopped) (void)fail(arguments, "", stopped.error());
   return conclude_embedded(arguments, output, report_file->get(), outcome);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,16 +15,18 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "cgroup/control.h"
+#include "cgroup/group.h"
 #include "cli/arguments.h"
 
 namespace corral::cli {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr milliseconds kStartBound{10'000};
 constexpr milliseconds kStopBound{10'000};
-constexpr size_t kShownLog = 2'000;  // bytes of a log in an error
 
 // Only our own uid passes EXTERNAL and the policy.
 constexpr const char* kBusConfig =
@@ -96,28 +99,19 @@ bool says_ready(int socket) {
 
 }  // namespace
 
-Result<EmbeddedStack> EmbeddedStack::start(const std::optional<std::string>& cgroup_parent,
-                                           const std::vector<std::string>& environment) {
+Result<EmbeddedStack> EmbeddedStack::create(const std::optional<std::string>& cgroup_parent,
+                                            const std::vector<std::string>& environment) {
   auto directory = PrivateDirectory::create();
   if (!directory) return directory.error();
   auto group = WorkingGroup::create(cgroup_parent);
   if (!group) return group.error();
-  EmbeddedStack stack(std::move(*directory), std::move(*group), environment);
-  if (auto started = stack.start_bus(); !started) return started.error();
-  if (auto started = stack.start_spawner(); !started) return started.error();
-  if (auto started = stack.start_daemon(); !started) return started.error();
-  return stack;
+  return EmbeddedStack(std::move(*directory), std::move(*group), environment);
 }
 
-Error EmbeddedStack::with_log(const std::string& what) const {
-  const auto log = base::read_at(AT_FDCWD, directory_ / "log");
-  const std::string_view text = log ? base::trimmed(*log) : std::string_view();
-  if (text.empty()) return Error{what, 0};
-  const size_t skipped = text.size() > kShownLog ? text.size() - kShownLog : 0;
-  std::string message = what + ": ";
-  for (const auto line : base::split(text.substr(skipped), '\n'))
-    message += (message.ends_with(": ") ? "" : "; ") + std::string(line);
-  return Error{std::move(message), 0};
+Result<void> EmbeddedStack::start() {
+  if (auto started = start_bus(); !started) return started;
+  if (auto started = start_spawner(); !started) return started;
+  return start_daemon();
 }
 
 Result<EmbeddedChild> EmbeddedStack::start_ready(const std::string& name,
@@ -125,17 +119,22 @@ Result<EmbeddedChild> EmbeddedStack::start_ready(const std::string& name,
   auto pipe = make_pipe();
   if (!pipe) return pipe.error();
   auto child = EmbeddedChild::start(
-      {name, std::move(argv), environment_, directory_ / "log", pipe->write.get()});
+      {name, std::move(argv), environment_, log_in(directory_), pipe->write.get()});
   if (!child) return child.error();
   pipe->write.reset();
   if (!wait_readable(pipe->read.get(), *child, kStartBound))
-    return with_log(name + " does not start");
+    return with_log(name + " does not start", log_in(directory_));
   return child;
 }
 
 Result<void> EmbeddedStack::start_bus() {
   const auto program = find_program("dbus-daemon");
   if (!program) return program.error();
+  if (getpwuid(geteuid()) == nullptr)
+    return Error{fmt::format("start the message bus: user {} has no entry in passwd(5), which "
+                             "dbus-daemon needs; make one",
+                             geteuid()),
+                 0};
   const std::string config = fmt::format(kBusConfig, directory_ / "bus", geteuid());
   if (auto written = base::replace_at(AT_FDCWD, directory_ / "bus.conf", config); !written)
     return written.error();
@@ -170,24 +169,37 @@ Result<void> EmbeddedStack::start_daemon() {
        {*program, "--bus=" + address(), "--cgroup-root=" + group_.path(),
         "--spawner=" + directory_ / "spawn.sock", "--state-dir=" + directory_ / "state"},
        with_settings(environment_, {"NOTIFY_SOCKET=" + directory_ / "notify"}),
-       directory_ / "log",
+       log_in(directory_),
        -1});
   if (!child) return child.error();
   for (bool ready = false; !ready; ready = says_ready(notify->get()))
     if (!wait_readable(notify->get(), *child, kStartBound))
-      return with_log("corrald does not start");
+      return with_log("corrald does not start", log_in(directory_));
   daemon_.emplace(std::move(*child));
   return {};
 }
 
-Result<void> EmbeddedStack::check(std::chrono::milliseconds bound) const {
-  std::vector<pollfd> parts;
-  for (const auto* child : {&bus_, &spawner_, &daemon_})
-    if (*child) parts.push_back({.fd = (*child)->fd(), .events = POLLIN, .revents = 0});
-  (void)poll(parts.data(), parts.size(), static_cast<int>(bound.count()));  // asked again below
-  for (const auto* child : {&bus_, &spawner_, &daemon_})
-    if (*child && (*child)->exited()) return with_log((*child)->name() + " has exited");
-  return {};
+bool EmbeddedStack::wait_idle(milliseconds bound) const {
+  const auto deadline = steady_clock::now() + bound;
+  const auto file = base::open_at(group_.fd(), "runs/cgroup.events", O_RDONLY);
+  if (!file) return true;  // corrald has not come as far
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    std::array<char, 256> text{};
+    // Reading through this very fd tells the kernel from which state poll(2) reports changes.
+    const ssize_t size = pread(file->get(), text.data(), text.size(), 0);
+    const auto events =
+        cgroup::parse_events({text.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))});
+    if (!events || !events->populated || daemon_->exited()) return true;
+    if (left.count() <= 0) return false;
+    pollfd wait[] = {{file->get(), POLLPRI, 0}, {daemon_->fd(), POLLIN, 0}};
+    (void)poll(wait, 2, static_cast<int>(left.count()));  // asked again above
+  }
+}
+
+void EmbeddedStack::kill_runs() const {
+  const auto runs = cgroup::Group::open(group_.fd(), "runs");
+  if (runs) (void)cgroup::kill(*runs);  // tried again by stop(), which says what is left
 }
 
 Result<void> EmbeddedStack::stop() {

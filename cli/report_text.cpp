@@ -46,13 +46,13 @@ std::string state_text(const run::Report& report) {
 std::string outlived_text(const run::Report& report) {
   if (report.result == run::RunResult::start_failed) return "";
   const bool natural = report.end_reason == run::EndReason::driver_exited;
+  const uint64_t others = report.leaks_found - std::min(report.leaks_found, report.escaped);
   if (report.leaks_found == 0)
     return natural && report.state == run::State::ended ? "; nothing had outlived it" : "";
-  if (report.end_reason == run::EndReason::requested)
-    return fmt::format("; {} went with it",
-                       count_text(report.leaks_found, "other process", "other processes"));
-  return fmt::format("; {} had outlived it",
-                     count_text(report.leaks_found, "process", "processes"));
+  if (others == 0) return "";  // who escaped is told further down
+  if (!natural)
+    return fmt::format("; {} went with it", count_text(others, "other process", "other processes"));
+  return fmt::format("; {} had outlived it", count_text(others, "process", "processes"));
 }
 
 Style style_of(run::Outcome outcome) {
@@ -121,7 +121,9 @@ std::string outcome_line(const run::Report& report) {
                       report.end_reason != run::EndReason::lost && report.stuck == 0;
   if (report.state == run::State::ended && proven) {
     const std::string time = span(report.time_to_empty_usec);
-    parts.push_back("nothing is left" + (time.empty() ? "" : fmt::format(" (proven in {})", time)));
+    const std::string where = report.escaped > 0 ? " in the run" : "";
+    parts.push_back("nothing is left" + where +
+                    (time.empty() ? "" : fmt::format(" (proven in {})", time)));
   }
   if (parts.empty()) return "";
   std::string line = joined(parts, "; ") + ".\n";

@@ -140,8 +140,8 @@ void ActiveRun::born(Result<Born> outcome) {
     if (status_.report.end_message.empty()) status_.report.end_message = known.error().message;
   }
   raise(known ? run::Event::executed : run::Event::start_failed);
-  // Nothing that could have been missed: the caller has its answer the sooner.
-  if (phase_ == run::Phase::running && !told_early_) return;
+  // Only now: the caller has its answer the sooner, and what came before it is looked for.
+  if (phase_ != run::Phase::closing && phase_ != run::Phase::ended) watch_work();
   look();
 }
 
@@ -201,8 +201,10 @@ void ActiveRun::begin_end(run::EndReason reason) {
   status_.report.end_reason = reason;
 }
 
-void ActiveRun::watch_work(const cgroup::Group& work) {
-  auto watch = around_.watcher.watch(work, [this] { look(); });
+void ActiveRun::watch_work() {
+  auto work = directory_.open_work();
+  auto watch = work ? around_.watcher.watch_events(*work, [this] { look(); })
+                    : Result<Watcher::Watch>(work.error());
   if (watch) {
     watch_ = std::move(*watch);
   } else if (!cgroup::is_gone(watch.error())) {
@@ -213,7 +215,7 @@ void ActiveRun::watch_work(const cgroup::Group& work) {
 
 void ActiveRun::watch_whole() {
   auto whole = directory_.open();
-  auto watch = whole ? around_.watcher.watch(*whole, [this] { look(); })
+  auto watch = whole ? around_.watcher.watch_events(*whole, [this] { look(); })
                      : Result<Watcher::Watch>(whole.error());
   watch_.reset();
   if (watch) watch_ = std::move(*watch);
@@ -227,8 +229,7 @@ void ActiveRun::look() {
 }
 
 void ActiveRun::look_at_work() {
-  told_early_ = spawning_;  // who is not born yet cannot be missed
-  if (spawning_) return;
+  if (spawning_) return;  // who is not born yet cannot be missed
   auto work = directory_.open_work();
   const auto events = work ? work->events() : Result<cgroup::Events>(work.error());
   if (events && events->populated) return;

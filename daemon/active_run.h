@@ -74,8 +74,6 @@ class ActiveRun {
   const run::Record& record() const { return record_; }
   const std::string& place() const { return directory_.place(); }
 
-  // Notices from here on when work/ empties; before anything is born there.
-  void watch_work(const cgroup::Group& work);
   // Acts on what it was left with by recover(); the observer knows it by then.
   void go_on();
 
@@ -137,6 +135,8 @@ class ActiveRun {
   run::Answer<void> move_in(const cgroup::Pidfd& driver);
   void opener_gone();
   std::chrono::microseconds grace_left() const;
+  // Notice from here on when it empties; what came before is to be looked for.
+  void watch_work();
   void watch_whole();
   void watch_driver(std::optional<cgroup::Pidfd> driver);
   void departed(Departure departure);
@@ -170,7 +170,6 @@ class ActiveRun {
   run::Status& status_;
   run::Phase phase_ = run::Phase::starting;
   bool spawning_ = true;
-  bool told_early_ = false;  // to look, while spawning
   cgroup::Lineage lineage_;
   std::optional<DriverWatch> driver_;
   std::optional<cgroup::Pidfd> supervisor_;  // while it is asked to leave

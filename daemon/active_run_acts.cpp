@@ -191,7 +191,9 @@ void ActiveRun::close() {
   read_counters();
   if (!is_opened()) supervisor_ = open_supervisor(directory_);  // else it lives elsewhere
   watch_whole();
-  if (note_strangers() || !supervisor_) return kill_whole();
+  // One whose driver's exit is not known waits for it: the driver sits elsewhere.
+  const bool unknown = status_.report.driver_exit == run::DriverExit::unknown;
+  if (note_strangers() || !supervisor_ || unknown) return kill_whole();
   (void)supervisor_->signal(SIGTERM);  // may be gone already
   reaping_ = around_.loop.after(kReapBound, [this] { kill_whole(); });
   look();

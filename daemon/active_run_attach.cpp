@@ -13,6 +13,7 @@ using run::FaultKind;
 
 void ActiveRun::tie() {
   spawning_ = false;  // nobody is asked to bear a driver
+  watch_work();
   auto opener =
       cgroup::Pidfd::open(static_cast<pid_t>(record_.opener.pid), record_.opener.start_time);
   if (opener) {

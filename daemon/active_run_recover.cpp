@@ -28,7 +28,7 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
   auto run =
       std::make_unique<ActiveRun>(around, observer, std::move(record), std::move(place), status);
   run->spawning_ = false;
-  if (auto work = run->directory_.open_work()) run->watch_work(*work);  // else go_on() says why not
+  run->watch_work();
   const auto members = read_members(run->directory_);
   auto ending = read_ending(run->directory_);
   if (run->is_opened()) run->tie();

@@ -71,7 +71,8 @@ void DriverWatch::await_record() {
   exited_.reset();  // a dead process's pidfd stays readable
   if (auto exit = recorded()) return tell({*exit, ""});
   if (auto group = directory_.open()) {
-    if (auto watch = watcher_.watch(*group, [this] { look(); })) record_watch_ = std::move(*watch);
+    if (auto watch = watcher_.watch_attributes(*group, [this] { look(); }))
+      record_watch_ = std::move(*watch);
   }
   overdue_ =
       loop_.after(kExitRecordBound, [this] { ask_kernel("the exit was not recorded in time"); });

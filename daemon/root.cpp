@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/file.h"
 #include "cgroup/mount.h"
@@ -25,8 +27,11 @@ Error with_remedy(Error error) {
   return error;
 }
 
-// The directory, made when it is missing.
+// The directory, made when it is missing, below a cgroup: nowhere else is a directory made.
 Result<cgroup::Group> open_or_make(int parent, const std::string& name) {
+  const auto above = std::filesystem::path(name).parent_path().string();
+  if (!above.empty())
+    if (auto group = cgroup::Group::open(parent, above); !group) return group;
   if (mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST)
     return failed(errno, fmt::format("mkdir {}", name));
   return cgroup::Group::open(parent, name);
@@ -66,6 +71,10 @@ Result<Root> Root::open(const std::optional<std::string>& directory) {
   if (!root) return with_remedy(root.error());
   auto runs = open_or_make(root->fd(), kRuns);
   if (!runs) return with_remedy(runs.error());
+  if (flock(runs->fd(), LOCK_EX | LOCK_NB) < 0)  // for as long as we have it open
+    return failed(errno, fmt::format("lock {}/runs: another corrald has it; give this one a "
+                                     "--cgroup-root of its own",
+                                     *path));
   if (faccessat(runs->fd(), ".", W_OK, AT_EACCESS) < 0)
     return with_remedy(failed(errno, fmt::format("write to {}/runs", *path)));
   auto below = cgroup::path_of(*runs);

@@ -108,7 +108,7 @@ void Service::run_ended(ActiveRun& run) {
 
 // The report is final: it is stored, told to all who wait, and kept for those who ask later.
 void Service::conclude(Entry& entry) {
-  store_report(entry.status.report);
+  store_report(entry);
   registry_.retire(entry);
   if (entry.start_reply)
     std::exchange(entry.start_reply, {})(run::fault(
@@ -129,12 +129,12 @@ void Service::conclude(Entry& entry) {
 }
 
 // A report that the disk did not take is kept in memory and tried again with the next one.
-void Service::store_report(const run::Report& report) {
-  unsaved_.push_back(*run::Invocation::parse(report.invocation));
+void Service::store_report(const Entry& ended) {
+  unsaved_.push_back(ended.invocation);
   std::erase_if(unsaved_, [this](const run::Invocation& invocation) {
     Entry* entry = registry_.of(invocation);
     if (entry == nullptr) return true;
-    auto stored = store_.write_report(entry->status.report);
+    auto stored = store_.write_report(entry->status);
     if (!stored)
       log(Level::error,
           "store the report of run {}: {}; it is kept in memory and tried again at the next end",

@@ -123,7 +123,7 @@ class Service final : public dbus::Calls, public RunObserver {
   bool may_see(const dbus::Caller& caller, const Entry& entry);
   Entry& entry_of(const ActiveRun& run);
   void conclude(Entry& entry);
-  void store_report(const run::Report& report);
+  void store_report(const Entry& ended);
   void drop_overdue();
   void look_whether_stopped();
   Surroundings surroundings();

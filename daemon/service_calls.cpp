@@ -105,6 +105,9 @@ run::Answer<dbus::RunName> Service::get_run(const dbus::RunRef& ref) {
 
 run::Answer<dbus::RunName> Service::get_run_by_pid(const dbus::Caller& caller, uint32_t pid) {
   const pid_t asked = pid == 0 ? caller.pid : static_cast<pid_t>(pid);
+  if (pid > INT32_MAX)
+    return run::fault(FaultKind::pid_unknown,
+                      fmt::format("get run by pid {}: there is no such process", pid));
   if (asked <= 0)
     return run::fault(FaultKind::pid_unknown, "get run by pid: the caller's process is gone");
   if (pid != 0 && !same_pid_namespace(caller))

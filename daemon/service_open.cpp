@@ -91,7 +91,6 @@ Result<void> Service::begin_opened(Entry& entry, run::Record record, const std::
   if (!work) return work.error();
   auto run =
       std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), place, entry.status);
-  run->watch_work(*work);
   run->tie();
   entry.run = std::move(run);
   return {};

@@ -33,15 +33,9 @@ Result<void> check_identity(const run::Record& record, const cgroup::Group& grou
   return {};
 }
 
-run::Status lost_run(const run::Stub& stub, run::EndReason reason) {
-  run::Status status;
+run::Status lost_run(const run::Record& record, run::EndReason reason) {
+  run::Status status = initial_status(record);
   auto& report = status.report;
-  report.id = stub.id.text();
-  report.invocation = stub.invocation.text();
-  report.owner = stub.owner;
-  report.owner_uid = stub.owner_uid;
-  report.token = stub.token;
-  report.start = stub.start;
   report.state = run::State::ended;
   report.end = base::Moment::now();
   report.end_reason = reason;
@@ -122,13 +116,13 @@ void Service::recover_stubs() {
 void Service::recover_reports() {
   auto reports = store_.read_reports();
   std::ranges::sort(reports, {},
-                    [](const run::Report& report) { return report.end.realtime_usec; });
-  for (auto& report : reports) {
-    const auto id = run::RunId::parse(report.id);
-    const auto invocation = run::Invocation::parse(report.invocation);
+                    [](const run::Status& status) { return status.report.end.realtime_usec; });
+  for (auto& status : reports) {
+    const auto id = run::RunId::parse(status.report.id);
+    const auto invocation = run::Invocation::parse(status.report.invocation);
     if (!id || !invocation || registry_.of(*invocation) != nullptr) continue;
     auto entry = std::make_unique<Entry>(loop_, *id, *invocation);
-    entry->status.report = std::move(report);
+    entry->status = std::move(status);
     registry_.retire(registry_.add(std::move(entry)));
   }
 }

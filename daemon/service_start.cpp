@@ -125,7 +125,6 @@ Result<void> Service::begin(Entry& entry, run::Record record, const std::string&
   if (!work) return work.error();
   entry.run =
       std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), place, entry.status);
-  entry.run->watch_work(*work);
   return launch(entry, {.whole = *whole, .init = *init, .work = *work}, spec);
 } catch (const std::exception& error) {
   return Error{error.what(), 0};
@@ -142,15 +141,7 @@ Result<cgroup::Group> Service::prepare(Entry& entry, run::Record& record,
   if (auto written = cgroup::write_record(*directory, run::kRecordXattr, run::to_json(record));
       !written)
     return written.error();
-  const run::Stub stub{.id = entry.id,
-                       .invocation = entry.invocation,
-                       .owner = record.owner,
-                       .owner_uid = record.owner_uid,
-                       .token = record.token,
-                       .boot_id = record.boot_id,
-                       .cgroup_id = record.cgroup_id,
-                       .start = record.start};
-  if (auto written = store_.write_stub(stub); !written) return written.error();
+  if (auto written = store_.write_stub(record); !written) return written.error();
   return directory;
 }
 

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
+#include "base/escape.h"
 #include "daemon/constants.h"
 #include "daemon/spec_file.h"
 #include "init/protocol.h"
@@ -82,11 +84,22 @@ std::vector<UniqueFd> take_fds(msghdr& message) {
   return fds;
 }
 
+// What the steps of a start that act on something named by the caller act on.
+using Objects = std::map<uint32_t, std::string>;
+Objects objects_of(const run::Spec& spec) {
+  return {{CORRAL_STEP_EXEC, spec.argv.front()},
+          {CORRAL_STEP_WORKING_DIRECTORY, spec.working_directory},
+          {CORRAL_STEP_STDIN, spec.input.path},
+          {CORRAL_STEP_STDOUT, spec.output.path},
+          {CORRAL_STEP_STDERR, spec.error.path}};
+}
+
 // The words of StartFailed for a step that failed.
-Error step_error(const corral_reply& reply, const std::string& command) {
+Error step_error(const corral_reply& reply, const Objects& objects) {
   const std::string step = corral_step_name(reply.step);
-  const bool about_command = reply.step == CORRAL_STEP_EXEC;
-  return failed(reply.error, about_command ? fmt::format("{} \"{}\"", step, command) : step);
+  const auto object = objects.find(reply.step);
+  if (object == objects.end() || object->second.empty()) return failed(reply.error, step);
+  return failed(reply.error, fmt::format("{} \"{}\"", step, base::escape(object->second)));
 }
 
 }  // namespace
@@ -95,10 +108,10 @@ Spawner::Spawner(Loop& loop, std::string socket) : loop_(loop), socket_(std::mov
 Spawner::~Spawner() = default;
 
 void Spawner::start(const Birth& birth, base::Callback<void(Result<Born>)> done) {
-  Done answered = [command = birth.spec.argv.front(),
+  Done answered = [objects = objects_of(birth.spec),
                    done = std::move(done)](Result<Answer> answer) mutable {
     if (!answer) return done(answer.error());
-    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, command));
+    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, objects));
     if (!answer->driver) return done(Error{"start: the spawner answered without a pidfd", 0});
     const bool moved = (answer->reply.flags & (CORRAL_SUPERVISOR_MOVED | CORRAL_DRIVER_MOVED)) != 0;
     done(Born{cgroup::Pidfd::adopt(std::move(answer->driver), answer->reply.driver),
@@ -118,7 +131,7 @@ void Spawner::probe(const cgroup::Group& throw_away,
                     base::Callback<void(Result<KernelBugs>)> done) {
   ask(CORRAL_PROBE, {throw_away.fd()}, [done = std::move(done)](Result<Answer> answer) mutable {
     if (!answer) return done(answer.error());
-    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, ""));
+    if (answer->reply.step != CORRAL_STEP_NONE) return done(step_error(answer->reply, {}));
     done(KernelBugs{(answer->reply.flags & CORRAL_BUG_DEAD_LEADER) != 0,
                     (answer->reply.flags & CORRAL_BUG_KILLED_BIRTH) != 0});
   });

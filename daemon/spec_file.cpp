@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "init/protocol.h"
 
@@ -32,14 +33,29 @@ void append(std::string& strings, std::string_view text) {
   strings += '\0';
 }
 
-std::string all_strings(const run::Spec& spec, const run::Invocation& invocation) {
+const std::string kIdVariable = "CORRAL_RUN_ID=", kInvocationVariable = "CORRAL_INVOCATION=";
+
+// Given from outside, of an outer run say, they would stand before ours, and getenv(3) finds the
+// first.
+bool is_ours(const std::string& variable) {
+  return variable.starts_with(kIdVariable) || variable.starts_with(kInvocationVariable);
+}
+
+std::vector<std::string> environment_of(const run::Spec& spec, const run::Invocation& invocation) {
+  std::vector<std::string> environment;
+  for (const auto& variable : spec.environment)
+    if (!is_ours(variable)) environment.push_back(variable);
+  environment.push_back(kIdVariable + spec.id.text());
+  environment.push_back(kInvocationVariable + invocation.text());
+  return environment;
+}
+
+std::string all_strings(const run::Spec& spec, const std::vector<std::string>& environment) {
   std::string strings;
   append(strings, spec.working_directory);
   for (const auto* stream : {&spec.input, &spec.output, &spec.error}) append(strings, stream->path);
-  for (const auto& argument : spec.argv) append(strings, argument);
-  for (const auto& variable : spec.environment) append(strings, variable);
-  append(strings, "CORRAL_RUN_ID=" + spec.id.text());
-  append(strings, "CORRAL_INVOCATION=" + invocation.text());
+  for (const auto* words : {&spec.argv, &environment})
+    for (const auto& word : *words) append(strings, word);
   return strings;
 }
 
@@ -55,11 +71,12 @@ Result<void> write_all(int fd, std::string_view bytes) {
 }  // namespace
 
 Result<UniqueFd> make_spec_file(const run::Spec& spec, const run::Invocation& invocation) {
-  const std::string strings = all_strings(spec, invocation);
+  const auto environment = environment_of(spec, invocation);
+  const std::string strings = all_strings(spec, environment);
   const corral_spec header{
       .protocol = CORRAL_PROTOCOL,
       .argc = static_cast<uint32_t>(spec.argv.size()),
-      .envc = static_cast<uint32_t>(spec.environment.size() + 2),
+      .envc = static_cast<uint32_t>(environment.size()),
       .stream = {wire_kind(spec.input.kind), wire_kind(spec.output.kind),
                  wire_kind(spec.error.kind)},
       .bytes = strings.size(),

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 
@@ -28,6 +29,14 @@ Result<UniqueFd> open_or_make(int parent, const std::string& name) {
   if (mkdirat(parent, name.c_str(), kPrivate) < 0 && errno != EEXIST)
     return failed(errno, fmt::format("mkdir {}", name));
   return base::open_at(parent, name, O_RDONLY | O_DIRECTORY);
+}
+
+constexpr const char* kParts[] = {"live", "ended", "broken"};
+
+Error in_directory(Error error, const std::string& directory) {
+  error.message +=
+      fmt::format(" (in the state directory {}; --state-dir names another)", directory);
+  return error;
 }
 
 void remove_file(const UniqueFd& directory, const std::string& name) {
@@ -59,21 +68,22 @@ Store::Store(UniqueFd live, UniqueFd ended, UniqueFd broken)
 Result<Store> Store::open(const std::string& directory) {
   auto top = open_or_make(AT_FDCWD, directory);
   if (!top) return top.error();
-  auto live = open_or_make(top->get(), "live");
-  if (!live) return live.error();
-  auto ended = open_or_make(top->get(), "ended");
-  if (!ended) return ended.error();
-  auto broken = open_or_make(top->get(), "broken");
-  if (!broken) return broken.error();
-  if (faccessat(live->get(), ".", W_OK, AT_EACCESS) < 0)
+  std::array<UniqueFd, 3> parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto part = open_or_make(top->get(), kParts[i]);
+    if (!part) return in_directory(part.error(), directory);
+    parts[i] = std::move(*part);
+  }
+  auto& [live, ended, broken] = parts;
+  if (faccessat(live.get(), ".", W_OK, AT_EACCESS) < 0)
     return failed(errno, fmt::format("write to {}/live", directory));
-  Store store(std::move(*live), std::move(*ended), std::move(*broken));
+  Store store(std::move(live), std::move(ended), std::move(broken));
   store.syncer_ = std::make_unique<Syncer>(std::move(*top));
   return store;
 }
 
-Result<void> Store::write_stub(const run::Stub& stub) {
-  auto written = base::replace_at(live_.get(), json_name(stub.invocation), run::to_json(stub));
+Result<void> Store::write_stub(const run::Record& record) {
+  auto written = base::replace_at(live_.get(), json_name(record.invocation), run::to_json(record));
   if (written) syncer_->changed();
   return written;
 }
@@ -96,11 +106,12 @@ void Store::drop_live(const run::Invocation& invocation) {
   syncer_->changed();
 }
 
-Result<void> Store::write_report(const run::Report& report) {
-  const auto invocation = run::Invocation::parse(report.invocation);
+Result<void> Store::write_report(const run::Status& status) {
+  const auto invocation = run::Invocation::parse(status.report.invocation);
   if (!invocation)
-    return Error{fmt::format("store the report: bad invocation \"{}\"", report.invocation), EINVAL};
-  auto written = base::replace_at(ended_.get(), json_name(*invocation), run::to_json(report));
+    return Error{fmt::format("store the report: bad invocation \"{}\"", status.report.invocation),
+                 EINVAL};
+  auto written = base::replace_at(ended_.get(), json_name(*invocation), run::to_json(status));
   if (written) drop_live(*invocation);
   return written;
 }
@@ -132,12 +143,12 @@ void Store::set_aside(const UniqueFd& directory, const std::string& name, const 
     log(Level::warning, "{}", failed(errno, fmt::format("set aside {}", name)).message);
 }
 
-std::vector<run::Stub> Store::read_stubs() {
-  return read_all<run::Stub>(live_, run::parse_stub);
+std::vector<run::Record> Store::read_stubs() {
+  return read_all<run::Record>(live_, run::parse_record);
 }
 
-std::vector<run::Report> Store::read_reports() {
-  return read_all<run::Report>(ended_, run::parse_report);
+std::vector<run::Status> Store::read_reports() {
+  return read_all<run::Status>(ended_, run::parse_status);
 }
 
 }  // namespace corral::daemon

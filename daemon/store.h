@@ -10,13 +10,13 @@
 #include "daemon/loop.h"
 #include "daemon/syncer.h"
 #include "run/record.h"
-#include "run/report.h"
+#include "run/status.h"
 
 namespace corral::daemon {
 
 // The files below the state directory: what remains when the kernel forgets.
 //
-//   live/<invocation>.json   a Stub, while the run lives
+//   live/<invocation>.json   the record, while the run lives
 //   live/<invocation>.exit   one line of JSON (run::Exit), by the supervisor
 //   ended/<invocation>.json  a Report
 //   broken/                  what could not be read, set aside and never deleted
@@ -28,7 +28,7 @@ class Store {
   // Makes what is missing (0700). Fails where the directory cannot be made or written.
   static Result<Store> open(const std::string& directory);
 
-  Result<void> write_stub(const run::Stub& stub);
+  Result<void> write_stub(const run::Record& record);
   // Made new, for the supervisor to write; read with read_exit().
   Result<UniqueFd> make_exit_file(const run::Invocation& invocation);
   std::optional<run::Exit> read_exit(const run::Invocation& invocation) const;
@@ -36,12 +36,12 @@ class Store {
   void drop_live(const run::Invocation& invocation);
 
   // Replaces the stub by the report: the stub goes only when the report is in place.
-  Result<void> write_report(const run::Report& report);
+  Result<void> write_report(const run::Status& status);
   void forget(const run::Invocation& invocation);
 
   // What was there at the start. A file that cannot be read is set aside and named in the log.
-  std::vector<run::Stub> read_stubs();
-  std::vector<run::Report> read_reports();
+  std::vector<run::Record> read_stubs();
+  std::vector<run::Status> read_reports();
 
  private:
   Store(UniqueFd live, UniqueFd ended, UniqueFd broken);

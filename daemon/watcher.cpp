@@ -26,12 +26,23 @@ Watcher::Watcher(Loop& loop, UniqueFd inotify) : inotify_(std::move(inotify)) {
 
 Watcher::~Watcher() = default;
 
-Result<Watcher::Watch> Watcher::watch(const cgroup::Group& group, base::Callback<void()> callback) {
-  // inotify takes paths only; this one is the directory that we hold, whatever its name means by
-  // now.
-  const std::string path = fmt::format("/proc/self/fd/{}", group.fd());
-  const int descriptor =
-      inotify_add_watch(inotify_.get(), path.c_str(), IN_MODIFY | IN_ATTRIB | IN_ONLYDIR);
+// inotify takes paths only; these lead through the directory that we hold, whatever its name means
+// by now.
+Result<Watcher::Watch> Watcher::watch_events(const cgroup::Group& group,
+                                             base::Callback<void()> callback) {
+  return watch(fmt::format("/proc/self/fd/{}/cgroup.events", group.fd()), IN_MODIFY, group,
+               std::move(callback));
+}
+
+Result<Watcher::Watch> Watcher::watch_attributes(const cgroup::Group& group,
+                                                 base::Callback<void()> callback) {
+  return watch(fmt::format("/proc/self/fd/{}", group.fd()), IN_ATTRIB | IN_ONLYDIR, group,
+               std::move(callback));
+}
+
+Result<Watcher::Watch> Watcher::watch(const std::string& path, uint32_t mask,
+                                      const cgroup::Group& group, base::Callback<void()> callback) {
+  const int descriptor = inotify_add_watch(inotify_.get(), path.c_str(), mask);
   if (descriptor < 0) return failed(errno, fmt::format("inotify_add_watch {}", group.name()));
   callbacks_[descriptor] = std::make_unique<base::Callback<void()>>(std::move(callback));
   return Watch(*this, descriptor);

@@ -25,10 +25,18 @@ class Watcher {
 
   // `callback` runs for each event until the watch is destroyed. ENOSPC:
   // fs.inotify.max_user_watches is used up.
-  Result<Watch> watch(const cgroup::Group& group, base::Callback<void()> callback);
+  //
+  // Populated or frozen changed. It is the file that is watched: the kernel tells the watchers of
+  // its directory only while somebody has had the file open (its inode is in the cache), and else
+  // nobody.
+  Result<Watch> watch_events(const cgroup::Group& group, base::Callback<void()> callback);
+  // An extended attribute was set.
+  Result<Watch> watch_attributes(const cgroup::Group& group, base::Callback<void()> callback);
 
  private:
   Watcher(Loop& loop, UniqueFd inotify);
+  Result<Watch> watch(const std::string& path, uint32_t mask, const cgroup::Group& group,
+                      base::Callback<void()> callback);
   void read_events();
   void tell(int descriptor);
   void tell_everyone();

@@ -18,7 +18,10 @@ namespace {
 
 constexpr const char* kBusDaemon = "org.freedesktop.DBus";
 constexpr const char* kBusDaemonPath = "/org/freedesktop/DBus";
-constexpr std::chrono::seconds kPatience{5};
+// The daemon answers, or its end ends the call. A time-out would have us refuse the waiting calls
+// from within sd-bus's own round of time-outs, where a connection that is lost meanwhile is an
+// assertion that fails (systemd 252, dispatch_wqueue()).
+constexpr uint64_t kNever = UINT64_MAX;
 
 std::optional<uint32_t> number(const Dict& dict, const char* key) {
   const auto entry = dict.find(key);
@@ -49,7 +52,7 @@ void Callers::ask(const std::string& sender) {
   try {
     bus_daemon_->callMethodAsync("GetConnectionCredentials")
         .onInterface(kBusDaemon)
-        .withTimeout(kPatience)
+        .withTimeout(kNever)
         .withArguments(sender)
         .uponReplyInvoke([this, sender](const sdbus::Error* error, Dict credentials) {
           if (error != nullptr) {

@@ -1,5 +1,7 @@
 #include "dbus/server.h"
 
+#include <cerrno>
+
 #include <sdbus-c++/sdbus-c++.h>
 
 #include <map>
@@ -92,7 +94,10 @@ Result<void> Server::request_name() {
     impl_->connection->requestName(kServiceName);
     return {};
   } catch (const sdbus::Error& error) {
-    return failed(errno_of(error.getName()), std::string("request the bus name ") + kServiceName);
+    const int code = errno_of(error.getName());
+    auto reason = failed(code, std::string("request the bus name ") + kServiceName);
+    if (code == EEXIST) reason.message += "; another corrald serves this bus: stop it first";
+    return reason;
   }
 }
 

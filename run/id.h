@@ -41,6 +41,8 @@ std::string directory_name(const RunId& id, const Invocation& invocation);
 struct DirectoryName {
   RunId id;
   Invocation invocation;
+
+  friend bool operator==(const DirectoryName&, const DirectoryName&) = default;
 };
 // The way back; nullopt for a name that directory_name() does not make.
 std::optional<DirectoryName> parse_directory_name(std::string_view name);

@@ -34,21 +34,6 @@ void visit(R& r, F& f) {
   f("opener_start", r.opener.start_time);
 }
 
-template <typename S, typename F>
-requires std::same_as<std::remove_const_t<S>, Stub>
-void visit(S& s, F& f) {
-  f.version("version");
-  f("id", s.id);
-  f("invocation", s.invocation);
-  f("owner", s.owner);
-  f("owner_uid", s.owner_uid);
-  f("token", s.token);
-  f("boot_id", s.boot_id);
-  f("cgroup_id", s.cgroup_id);
-  f("start_realtime", s.start.realtime_usec);
-  f("start_monotonic", s.start.monotonic_usec);
-}
-
 template <typename E, typename F>
 requires std::same_as<std::remove_const_t<E>, Ending>
 void visit(E& e, F& f) {
@@ -165,22 +150,6 @@ Result<Ending> parse_ending(std::string_view json) {
   auto read = read_fields("ending", json, [&](FieldReader& reader) { visit(ending, reader); });
   if (!read) return read.error();
   return ending;
-}
-
-std::string to_json(const Stub& stub) {
-  return written(stub);
-}
-
-Result<Stub> parse_stub(std::string_view json) {
-  Stub stub{.id = no_id(),
-            .invocation = no_invocation(),
-            .owner = {},
-            .token = {},
-            .boot_id = {},
-            .start = {}};
-  auto read = read_fields("stub", json, [&](FieldReader& reader) { visit(stub, reader); });
-  if (!read) return read.error();
-  return stub;
 }
 
 }  // namespace corral::run

@@ -10,6 +10,7 @@
 #include "run/id.h"
 #include "run/policy.h"
 #include "run/report.h"
+#include "run/status.h"
 #include "run/words.h"
 
 namespace corral::run {
@@ -32,7 +33,8 @@ struct ProcessName {
   friend bool operator==(const ProcessName&, const ProcessName&) = default;
 };
 
-// Who the run is. Written before anything is born in it.
+// Who the run is. Written before anything is born in it, and once more into the store, for when the
+// kernel forgets (reboot, a removed directory).
 struct Record {
   RunId id;
   Invocation invocation;
@@ -88,26 +90,9 @@ struct Ending {
 std::string to_json(const Ending& ending);
 Result<Ending> parse_ending(std::string_view json);
 
-// What the store keeps while the run lives, for when the kernel forgets (reboot, a removed
-// directory).
-struct Stub {
-  RunId id;
-  Invocation invocation;
-  std::string owner;
-  uint32_t owner_uid = 0;
-  std::string token;
-  std::string boot_id;
-  uint64_t cgroup_id = 0;
-  base::Moment start;
-
-  friend bool operator==(const Stub&, const Stub&) = default;
-};
-std::string to_json(const Stub& stub);
-Result<Stub> parse_stub(std::string_view json);
-
-// The store's form of an ended run: every field on the wire, in its own words, plus the token and
-// "Version".
-std::string to_json(const Report& report);
-Result<Report> parse_report(std::string_view json);
+// The store's form of an ended run: its report, every field on the wire, in its own words, and what
+// else its object shows; plus the token and "Version".
+std::string to_json(const Status& status);
+Result<Status> parse_status(std::string_view json);
 
 }  // namespace corral::run

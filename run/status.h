@@ -22,6 +22,8 @@ struct Status {
   uint32_t driver_pid = 0;                   // 0: not yet, or not any more
   std::optional<DirectoryName> parent = {};  // the run that it is nested in
   bool frozen = false;
+
+  friend bool operator==(const Status&, const Status&) = default;
 };
 
 // As each_field() of a Report: the properties of org.corral.Corral1.Run but for Descendants, which

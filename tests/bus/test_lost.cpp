@@ -91,7 +91,9 @@ TEST_F(Lost, ANameThatAnotherHasIsRefused) {
     Service second(bus_.address());
     FAIL() << "got the name twice";
   } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "request the bus name org.corral.Corral1: File exists");
+    EXPECT_STREQ(error.what(),
+                 "request the bus name org.corral.Corral1: File exists; another corrald serves "
+                 "this bus: stop it first");
   }
   EXPECT_EQ(error_of(client_.get_run("r1")), "");
 }

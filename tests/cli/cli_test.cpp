@@ -35,6 +35,17 @@ std::string slurp(const std::string& path) {
   return text.str();
 }
 
+pid_t child_named(pid_t parent, const std::string& name) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string pid, comm, state;
+    pid_t ppid = 0;
+    if (file >> pid >> comm >> state >> ppid && ppid == parent && comm == "(" + name + ")")
+      return std::stoi(pid);
+  }
+  return 0;
+}
+
 harness::Child CliTest::start(const Words& argv) {
   std::filesystem::create_directories(temp() / "runtime");
   const std::string files = temp() / std::to_string(started_++);

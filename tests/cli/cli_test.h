@@ -67,4 +67,8 @@ class HostTest : public CliTest {
 // The whole text of a file, "" where there is none.
 std::string slurp(const std::string& path);
 
+// The pid of the child of `parent` that is called `name` (as in /proc/PID/comm); 0 where there is
+// none.
+pid_t child_named(pid_t parent, const std::string& name);
+
 }  // namespace corral::cli

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cgroup/pidfd.h"
@@ -94,24 +93,12 @@ TEST_F(Embedded, EndsTheRunOnASignalAndKillsItOnASecond) {
   EXPECT_EQ(collect(child).status, 128 + SIGKILL);
 }
 
-// The pid of the child of `parent` that is called `name`; 0 where there is none.
-pid_t child_named(pid_t parent, const std::string& name) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "stat");
-    std::string pid, comm, state;
-    pid_t ppid = 0;
-    if (file >> pid >> comm >> state >> ppid && ppid == parent && comm == "(" + name + ")")
-      return std::stoi(pid);
-  }
-  return 0;
-}
-
 TEST_F(Embedded, TakesEverythingDownWhenAPartOfItDies) {
   for (const std::string name : {"corrald", "dbus-daemon"}) {
     const std::string up = temp() / name;
     harness::Child child = start(embedded({}, stubborn_driver(up, temp() / "asked")));
     ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(up); }));
-    const pid_t part = child_named(child.pid(), name);
+    const pid_t part = child_named(child_named(child.pid(), "corral-host"), name);
     ASSERT_NE(part, 0) << name;
     harness::must(harness::must(cgroup::Pidfd::open(part)).signal(SIGKILL));
     const Ran ran = collect(child);

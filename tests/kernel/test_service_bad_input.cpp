@@ -140,11 +140,11 @@ TEST_F(ServiceBadInput, AStepThatFailsInTheDriverIsNamed) {
   EXPECT_TRUE(says("exec \"no-such-command\": No such file or directory")) << message_;
   EXPECT_EQ(start_error("b", {"true"}, with(path_only(), "WorkingDirectory", std::string("/gone"))),
             ours("StartFailed"));
-  EXPECT_TRUE(says("change directory: No such file or directory")) << message_;
+  EXPECT_TRUE(says("change directory \"/gone\": No such file or directory")) << message_;
   EXPECT_EQ(start_error("c", {"true"},
                         with(path_only(), "StandardOutput", std::string("append:/gone/x"))),
             ours("StartFailed"));
-  EXPECT_TRUE(says("open standard output: No such file or directory")) << message_;
+  EXPECT_TRUE(says("open standard output \"/gone/x\": No such file or directory")) << message_;
 }
 
 TEST_F(ServiceBadInput, AReportThatAFullDiskDoesNotTakeIsKeptAndStoredLater) {
@@ -165,6 +165,24 @@ TEST_F(ServiceBadInput, AReportThatAFullDiskDoesNotTakeIsKeptAndStoredLater) {
   stack_.restart_corrald();
   EXPECT_EQ(value<int32_t>(must(stack_.client().get_report("full")), "DriverStatus"), 3);
   ASSERT_EQ(std::system(("umount -l " + ended).c_str()), 0);  // the service holds it open
+}
+
+TEST_F(ServiceBadInput, VariablesThatAreOursAreReplacedNotDoubled) {
+  const auto file = stack_.temp() / "environment";
+  auto options = with(path_only(), "StandardOutput", std::string("truncate:" + file));
+  options["Environment"] = std::vector<std::string>{"PATH=/bin:/usr/bin", "CORRAL_RUN_ID=forged",
+                                                    "CORRAL_INVOCATION=forged"};
+  must(stack_.client().start_run("r", {"env"}, options));
+  ASSERT_TRUE(stack_.client().wait_state("r", "ended"));
+  const auto environment = must(base::read_at(AT_FDCWD, file));
+  EXPECT_EQ(environment.find("forged"), std::string::npos) << environment;
+  EXPECT_NE(environment.find("CORRAL_RUN_ID=r\n"), std::string::npos) << environment;
+}
+
+TEST_F(ServiceBadInput, ANumberThatNoProcessHasIsNotTheCallersOwn) {
+  const auto answer = stack_.client().get_run_by_pid(UINT32_MAX);
+  EXPECT_EQ(error_of(answer), "org.freedesktop.DBus.Error.UnixProcessIdUnknown");
+  EXPECT_NE(answer.error().message.find("no such process"), std::string::npos);
 }
 
 // The service with a wrapper, or with a root that it cannot use: it comes up, says why, and starts
@@ -193,6 +211,13 @@ class ServiceWithoutContainment : public Test {
 TEST_F(ServiceWithoutContainment, ARootThatIsNoCgroupIsNamedWithTheRemedy) {
   EXPECT_THAT(refusal({}, "/proc"), testing::HasSubstr("--cgroup-root"));
   EXPECT_THAT(refusal({}, "/no/such/directory"), testing::HasSubstr("No such file or directory"));
+  EXPECT_THAT(refusal({}, "/corral-test-is-not-made"), testing::HasSubstr("cgroup2"));
+  EXPECT_FALSE(std::filesystem::exists("/corral-test-is-not-made"));
+}
+
+TEST_F(ServiceWithoutContainment, ARootThatAnotherServiceHasIsRefused) {
+  const harness::Stack first;
+  EXPECT_THAT(refusal({}, first.root()), testing::HasSubstr("another corrald has it"));
 }
 
 TEST_F(ServiceWithoutContainment, AMachineWithoutCgroup2SaysSo) {

@@ -74,17 +74,20 @@ class ServiceRecovery : public testing::Test {
   }
 
   void write_stub(const std::string& id, const std::string& boot_id) {
-    const run::Stub stub{.id = *run::RunId::parse(id),
-                         .invocation = *run::Invocation::parse(base::random_hex()),
-                         .owner = "engine",
-                         .owner_uid = 0,
-                         .token = {},
-                         .boot_id = boot_id,
-                         .cgroup_id = 1,
-                         .start = base::Moment::now()};
+    const run::Record record{.id = *run::RunId::parse(id),
+                             .invocation = *run::Invocation::parse(base::random_hex()),
+                             .owner = "engine",
+                             .owner_uid = 0,
+                             .token = {},
+                             .description = "kept",
+                             .labels = {},
+                             .policy = {},
+                             .boot_id = boot_id,
+                             .cgroup_id = 1,
+                             .start = base::Moment::now()};
     must(base::replace_at(AT_FDCWD,
-                          stack_.state_dir() + "/live/" + stub.invocation.text() + ".json",
-                          run::to_json(stub)));
+                          stack_.state_dir() + "/live/" + record.invocation.text() + ".json",
+                          run::to_json(record)));
   }
 
   harness::Stack stack_;
@@ -202,15 +205,27 @@ TEST_F(ServiceRecovery, SetsAsideWhatItCannotRead) {
   EXPECT_TRUE(std::filesystem::exists(stack_.state_dir() + "/broken/torn.json"));
 }
 
-TEST_F(ServiceRecovery, KeepsReportsOverARestart) {
-  must(stack_.client().start_run("r", {"sh", "-c", "exit 7"}, options()));
+TEST_F(ServiceRecovery, KeepsEndedRunsAsTheyWereOverARestart) {
+  auto described = options();
+  described["Description"] = std::string("nightly");
+  described["Labels"] = std::map<std::string, std::string>{{"team", "a"}};
+  described["SettleUSec"] = uint64_t{12'345};
+  const auto run = must(stack_.client().start_run("r", {"sh", "-c", "exit 7"}, described));
   must(stack_.client().wait_run("r"));
-  const auto before = must(stack_.client().get_report("r"));
+  const auto before = must(stack_.client().run_properties(run.path));
+  const auto ended = value<uint64_t>(must(stack_.client().get_report("r")), "EndTimestamp");
   stack_.restart_corrald();
-  const auto after = must(stack_.client().get_report("r"));
+  const auto after = must(stack_.client().run_properties(run.path));
+  ASSERT_EQ(after.size(), before.size());
+  for (const char* text : {"Invocation", "Description", "State", "Result", "Containment"})
+    EXPECT_EQ(value<std::string>(after, text), value<std::string>(before, text)) << text;
+  for (const char* number : {"ControlGroupId", "SettleUSec", "GraceUSec", "EndTimestamp"})
+    EXPECT_EQ(value<uint64_t>(after, number), value<uint64_t>(before, number)) << number;
   EXPECT_EQ(value<int32_t>(after, "DriverStatus"), 7);
-  EXPECT_EQ(value<std::string>(after, "Invocation"), value<std::string>(before, "Invocation"));
-  EXPECT_EQ(value<uint64_t>(after, "EndTimestamp"), value<uint64_t>(before, "EndTimestamp"));
+  EXPECT_EQ(value<uint64_t>(must(stack_.client().get_report("r")), "EndTimestamp"), ended);
+  EXPECT_EQ(
+      must(stack_.client().list_runs({{"All", true}, {"Label", std::string("team=a")}})).size(),
+      1u);
 }
 
 TEST_F(ServiceRecovery, GoesOnWithoutASpawnerAndStartsAgainWhenThereIsOne) {

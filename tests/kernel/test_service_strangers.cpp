@@ -1,3 +1,4 @@
+#include "cgroup/control.h"
 #include "harness/signals.h"
 #include "service_test.h"
 
@@ -37,6 +38,22 @@ TEST_F(ServiceStrangers, BornOfATermHandlerAreNamedBesideTheirParent) {
   EXPECT_EQ(counts(report), (Counts{2, 1, 1}));
   EXPECT_THAT(outcomes, UnorderedElementsAre(std::pair("misbehave", "term"),
                                              std::pair("grandchild", "kill")));
+}
+
+// The kernel says that work/ emptied to who watches its events file, not to who watches work/.
+TEST_F(ServiceStrangers, ADriverThatMovesItselfOutIsReportedAtOnceAndLeftAlone) {
+  const auto elsewhere = stack_.scratch().make("elsewhere");
+  const auto procs = stack_.scratch().path() + "/elsewhere/cgroup.procs";
+  start("a", shell("sleep 0.2; echo 0 >\"$0\"; exec sleep 100", {procs}));
+  ASSERT_TRUE(client().wait_state("a", "ended"));
+  const auto report = must(client().get_report("a"));
+  EXPECT_EQ(value<uint64_t>(report, "Escaped"), 1U);
+  EXPECT_EQ(value<std::string>(report, "DriverExit"), "unknown");
+  EXPECT_THAT(column(leaks(report), "Outcome"), ElementsAre("escaped"));
+  EXPECT_THAT(column(leaks(report), "ControlGroup"),
+              ElementsAre(stack_.scratch().control_group() + "/elsewhere"));
+  EXPECT_TRUE(must(elsewhere.events()).populated);
+  must(cgroup::kill(elsewhere));
 }
 
 // Some kernels spare such a process in cgroup.kill.

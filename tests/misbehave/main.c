@@ -7,7 +7,7 @@
 
 #include "misbehave.h"
 
-/* Each shape with the case of docs/HACKING.md that it is for. "A child" is left behind when the
+/* Each shape with the case (docs/cases.md) that it is for. "A child" is left behind when the
  * caller exits. */
 static const struct row {
   const char* name;

@@ -152,18 +152,8 @@ Record any_record() {
           .boot_id = any_text(),
           .cgroup_id = any<uint64_t>(),
           .start = any_moment(),
-          .containment = any<Containment>()};
-}
-
-Stub any_stub() {
-  return {.id = any_run_id(),
-          .invocation = any_invocation(),
-          .owner = any_text(),
-          .owner_uid = any<uint32_t>(),
-          .token = any_text(),
-          .boot_id = any_text(),
-          .cgroup_id = any<uint64_t>(),
-          .start = any_moment()};
+          .containment = any<Containment>(),
+          .opener = {.pid = any<uint32_t>(), .start_time = any<uint64_t>()}};
 }
 
 Ending any_ending() {

@@ -16,7 +16,6 @@ RunId any_run_id();
 Invocation any_invocation();
 Report any_report();
 Record any_record();
-Stub any_stub();
 Ending any_ending();
 
 }  // namespace corral::run

@@ -60,13 +60,6 @@ RC_GTEST_PROP(RecordJson, IsTheSameRecordOnTheWayBack, ()) {
   RC_ASSERT(*parsed == record);
 }
 
-RC_GTEST_PROP(StubJson, IsTheSameStubOnTheWayBack, ()) {
-  const Stub stub = any_stub();
-  const auto parsed = parse_stub(to_json(stub));
-  if (!parsed) RC_FAIL(parsed.error().message);
-  RC_ASSERT(*parsed == stub);
-}
-
 RC_GTEST_PROP(EndingJson, IsTheSameEndingOnTheWayBack, ()) {
   const Ending ending = any_ending();
   const auto parsed = parse_ending(to_json(ending));
@@ -174,11 +167,9 @@ Form form(const char* name, std::string good, Result<T> (*parse)(std::string_vie
 
 std::vector<Form> forms() {
   const Record record = good_record();
-  const Stub stub{record.id, record.invocation, "engine", 1000, "t", "f0f0", 77, {5000, 70}};
   const Ending ending{EndReason::requested, "close-out", "uid 0, pid 17", true, {1, 2}, 3};
   return {form("record", to_json(record), parse_record), form("members", kMembers, parse_members),
-          form("exit", kExit, parse_exit), form("ending", to_json(ending), parse_ending),
-          form("stub", to_json(stub), parse_stub)};
+          form("exit", kExit, parse_exit), form("ending", to_json(ending), parse_ending)};
 }
 
 TEST(EveryRecord, IsRefusedWhereverItIsTorn) {

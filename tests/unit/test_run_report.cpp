@@ -110,8 +110,14 @@ Report good_report() {
   return report;
 }
 
+std::string json_of(const Report& report) {
+  Status status;
+  status.report = report;
+  return to_json(status);
+}
+
 TEST(ReportJson, UsesTheWordsOfTheInterface) {
-  const std::string text = to_json(good_report());
+  const std::string text = json_of(good_report());
   for (const char* part :
        {R"("Version":1)", R"("Token":"t")", R"("Id":"r42")", R"("Result":"exit-code")",
         R"("DriverExit":"")", R"("Listening":["tcp:127.0.0.1:5173"])", R"("RSS":4096)"})
@@ -119,32 +125,46 @@ TEST(ReportJson, UsesTheWordsOfTheInterface) {
 }
 
 TEST(ReportJson, LeavesOutWhatWasNotMeasured) {
-  const std::string text = to_json(good_report());
+  const std::string text = json_of(good_report());
   EXPECT_THAT(text, Not(HasSubstr("MemoryPeak")));
   EXPECT_THAT(text, Not(HasSubstr("\"UID\"")));
 }
 
 RC_GTEST_PROP(ReportJson, IsTheSameReportOnTheWayBack, ()) {
   const Report report = any_report();
-  const auto parsed = parse_report(to_json(report));
+  const auto parsed = parse_status(json_of(report));
   if (!parsed) RC_FAIL(parsed.error().message);
-  RC_ASSERT(*parsed == report);
+  RC_ASSERT(parsed->report == report);
+}
+
+TEST(ReportJson, HasWhatElseTheObjectShows) {
+  Status status;
+  status.report = good_report();
+  status.description = "nightly";
+  status.labels = {{"team", "a"}};
+  status.policy.grace = std::chrono::microseconds{7};
+  status.control_group_id = UINT64_MAX;
+  status.parent =
+      DirectoryName{*RunId::parse("outer"), *Invocation::parse("0123456789abcdef0123456789abcdef")};
+  const auto parsed = parse_status(to_json(status));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(*parsed, status);
 }
 
 TEST(ReportJson, IsWrittenWhateverBytesAFieldHolds) {
   Report report = good_report();
   report.end_message = "caf\xe9 \xff";
   report.leaks[0].argv = {std::string("\0\xc0\x80", 3)};
-  const auto parsed = parse_report(to_json(report));
+  const auto parsed = parse_status(json_of(report));
   ASSERT_TRUE(parsed) << parsed.error().message;
-  EXPECT_EQ(parsed->end_message, "caf\ufffd \ufffd");
+  EXPECT_EQ(parsed->report.end_message, "caf\ufffd \ufffd");
 }
 
-// What parse_report() says to the good report with the JSON `value` at `pointer`.
+// What parse_status() says to the good report with the JSON `value` at `pointer`.
 std::string said_of(const std::string& pointer, const std::string& value) {
-  auto json = nlohmann::json::parse(to_json(good_report()));
+  auto json = nlohmann::json::parse(json_of(good_report()));
   json[nlohmann::json::json_pointer(pointer)] = nlohmann::json::parse(value);
-  const auto parsed = parse_report(json.dump());
+  const auto parsed = parse_status(json.dump());
   return parsed ? "good" : parsed.error().message;
 }
 
@@ -153,6 +173,7 @@ TEST(ReportJson, SaysWhatIsWrongAndWhere) {
       {"/Version", "2", "Version: 2, and this program reads 1 only"},
       {"/Id", R"("../x")", "Id: no run id"},
       {"/Invocation", R"("7")", "Invocation: no invocation"},
+      {"/Parent", R"("../x")", "Parent: names no run"},
       {"/State", R"("gone")", "State: \"gone\": unknown word"},
       {"/OwnerUID", "-1", "OwnerUID: not a number from 0 to 4294967295"},
       {"/SnapshotExact", "1", "SnapshotExact: neither true nor false"},
@@ -168,11 +189,11 @@ TEST(ReportJson, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(ReportJson, MissesEachFieldThatIsAlwaysThere) {
-  const auto whole = nlohmann::json::parse(to_json(good_report()));
+  const auto whole = nlohmann::json::parse(json_of(good_report()));
   for (const auto& field : whole.items()) {
     auto json = whole;
     json.erase(field.key());
-    const auto parsed = parse_report(json.dump());
+    const auto parsed = parse_status(json.dump());
     ASSERT_FALSE(parsed) << field.key();
     EXPECT_EQ(parsed.error().message, "report: " + field.key() + ": missing");
   }
@@ -184,9 +205,9 @@ TEST(ReportJson, PassesOverKeysOfALaterTime) {
 }
 
 TEST(ReportJson, IsRefusedWhereverItIsTorn) {
-  const std::string text = to_json(good_report());
+  const std::string text = json_of(good_report());
   for (size_t length = 0; length < text.size(); ++length)
-    ASSERT_FALSE(parse_report(text.substr(0, length))) << length;
+    ASSERT_FALSE(parse_status(text.substr(0, length))) << length;
 }
 
 }  // namespace
