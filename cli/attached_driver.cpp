@@ -16,8 +16,9 @@ namespace {
 
 // A signal to this process alone and the same one to the group within this time are one: timeout(1)
 // sends it to its child and then to the group, and merged they would be had we been the driver
-// (signal(7): standard signals do not queue).
-constexpr std::chrono::milliseconds kMerge{20};
+// (signal(7): standard signals do not queue). They come within microseconds; the rest is for a
+// machine that is too busy to run us.
+constexpr std::chrono::milliseconds kMerge{100};
 
 // __WALL: a child whose exit signal is not SIGCHLD is a child too.
 constexpr int kExits = WEXITED | WNOHANG | __WALL;
@@ -105,11 +106,12 @@ void AttachedDriver::pass_on(const signalfd_siginfo& info) {
   const bool user = info.ssi_code <= 0;
   const pid_t sender = user ? static_cast<pid_t>(info.ssi_pid) : 0;
   if (sender == witness_->pid() || sender == getpid()) return;  // a write of ours raised SIGPIPE
+  const auto now = Clock::now();                                // before the witness takes its time
   const bool whole_group = witness_->got(signal);
   auto& last = to_group_.at(static_cast<size_t>(signal));
   if (whole_group) {
-    last = Clock::now();
-  } else if (signal < SIGRTMIN && Clock::now() - last < kMerge) {
+    last = now;
+  } else if (signal < SIGRTMIN && now - last < kMerge) {
     return;
   }
   const pid_t group = getpgid(pid());
