@@ -40,7 +40,7 @@ Result<Pidfd> clone_into(const Group& group, const std::function<int()>& body) {
   if (pid < 0) return failed(errno, fmt::format("clone a process into {}", group.name()));
   auto moved = move_into(group, pid);
   if (moved) return Pidfd::open(pid);
-  (void)kill(pid, SIGKILL);
+  (void)::kill(pid, SIGKILL);
   (void)waitpid(pid, nullptr, 0);
   return moved.error();
 }
