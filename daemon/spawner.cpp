@@ -5,13 +5,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/fd_message.h"
 #include "daemon/constants.h"
 #include "daemon/spec_file.h"
 #include "init/protocol.h"
@@ -31,8 +30,6 @@ struct Spawner::Pending {
 
 namespace {
 
-constexpr size_t kMostFds = 8;
-
 Result<UniqueFd> connect_to(const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   if (path.size() >= sizeof address.sun_path)
@@ -50,38 +47,10 @@ Result<UniqueFd> connect_to(const std::string& path) {
 }
 
 Result<void> send_request(int connection, uint32_t kind, const std::vector<int>& fds) {
-  corral_request request{.protocol = CORRAL_PROTOCOL, .kind = kind};
-  iovec data{.iov_base = &request, .iov_len = sizeof request};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-  std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
-  if (sendmsg(connection, &message, MSG_NOSIGNAL) < 0)
+  const corral_request request{.protocol = CORRAL_PROTOCOL, .kind = kind};
+  if (base::send_with_fds(connection, &request, sizeof request, fds) < 0)
     return failed(errno, "send a request to the spawner");
   return {};
-}
-
-// Every fd that came with the message, so that none is lost whatever the message says.
-std::vector<UniqueFd> take_fds(msghdr& message) {
-  std::vector<UniqueFd> fds;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      fds.emplace_back(fd);
-    }
-  }
-  return fds;
 }
 
 // What the steps of a start that act on something named by the caller act on.
@@ -162,17 +131,11 @@ void Spawner::fail_later(Error error, Done done) {
 
 void Spawner::on_readable(int connection) {
   Answer answer;
-  iovec data{.iov_base = &answer.reply, .iov_len = sizeof answer.reply};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t size = recvmsg(connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  std::vector<UniqueFd> fds;
+  const ssize_t size =
+      base::receive_with_fds(connection, &answer.reply, sizeof answer.reply, MSG_DONTWAIT, fds);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size < 0) return finish(connection, failed(errno, "read the spawner's answer"));
-  auto fds = take_fds(message);
   if (size == 0)
     return finish(connection,
                   Error{"start: the spawner or the supervisor died before it answered", 0});
