@@ -256,7 +256,11 @@ bool ActiveRun::driver_sits_elsewhere() const {
   if (driver == nullptr) return false;
   const auto where = cgroup::path_of(driver->pid());
   if (!where || driver->exited()) return false;
-  return *where != work_path() && !where->starts_with(work_path() + "/");
+  return !is_in_work(*where);
+}
+
+bool ActiveRun::is_in_work(const std::string& where) const {
+  return where == work_path() || where.starts_with(work_path() + "/");
 }
 
 std::vector<run::Process> ActiveRun::processes() const {

@@ -141,6 +141,8 @@ class ActiveRun {
   void watch_driver(std::optional<cgroup::Pidfd> driver);
   void departed(Departure departure);
   bool driver_sits_elsewhere() const;
+  // Whether the path of a cgroup is that of work/, or below it.
+  bool is_in_work(const std::string& where) const;
   void look_at_work();
   void look_at_whole();
   void begin_end(run::EndReason reason);

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cgroup/mount.h"
-#include "cgroup/record.h"
 #include "cgroup/usage.h"
 #include "daemon/active_run.h"
 #include "daemon/constants.h"
@@ -44,8 +43,7 @@ void ActiveRun::start_grace() {
 }
 
 void ActiveRun::arm_grace() {
-  const auto now = monotonic_now();
-  const std::chrono::microseconds left(*kill_at_usec_ > now ? *kill_at_usec_ - now : 0);
+  const auto left = grace_left();
   half_grace_ =
       around_.loop.after(left - grace_ / 2, [this] { raise(run::Event::half_grace_over); });
   grace_over_ = around_.loop.after(left, [this] { raise(run::Event::grace_over); });
@@ -276,9 +274,7 @@ void ActiveRun::save_ending(bool all_asked) {
                            .all_asked = all_asked_,
                            .began = end_began_,
                            .kill_at_usec = kill_at_usec_.value_or(0)};
-  auto group = directory_.open();
-  const auto saved = group ? cgroup::write_record(*group, run::kEndXattr, run::to_json(ending))
-                           : Result<void>(group.error());
+  const auto saved = directory_.write_record(run::kEndXattr, run::to_json(ending));
   if (!saved)
     log(Level::warning, "run {}: record its end: {}", record_.id.text(), saved.error().message);
 }

@@ -4,7 +4,6 @@
 #include "cgroup/control.h"
 #include "cgroup/mount.h"
 #include "cgroup/proc_stat.h"
-#include "cgroup/record.h"
 #include "daemon/active_run.h"
 
 namespace corral::daemon {
@@ -57,9 +56,7 @@ run::Answer<void> ActiveRun::attach(pid_t pid) {
   const run::Members members{
       .driver = {.pid = static_cast<uint32_t>(pid), .start_time = stat->start_time},
       .supervisor = record_.opener};
-  auto whole = directory_.open();
-  const auto written = whole ? cgroup::write_record(*whole, run::kDriverXattr, to_json(members))
-                             : Result<void>(whole.error());
+  const auto written = directory_.write_record(run::kDriverXattr, to_json(members));
   if (!written)
     return run::fault(FaultKind::containment_unavailable, what() + ": " + written.error().message);
   know(pid, stat->session, stat->pgrp, stat->ppid);
@@ -74,7 +71,7 @@ run::Answer<void> ActiveRun::attach(pid_t pid) {
 run::Answer<void> ActiveRun::move_in(const cgroup::Pidfd& driver) {
   const auto is_inside = [&] {
     const auto where = cgroup::path_of(driver.pid());
-    return where && (*where == work_path() || where->starts_with(work_path() + "/"));
+    return where && is_in_work(*where);
   };
   if (is_inside() || driver.exited()) return {};
   auto work = directory_.open_work();
@@ -98,9 +95,7 @@ run::Answer<void> ActiveRun::report_exit(run::DriverExit exit, int32_t status) {
   if (!driver_ || driver_->departed()) return {};
   const run::Exit told{.exit = exit, .status = status, .when = base::Moment::now()};
   // For a service that has to look for it after us.
-  auto whole = directory_.open();
-  const auto written = whole ? cgroup::write_record(*whole, run::kExitXattr, to_json(told))
-                             : Result<void>(whole.error());
+  const auto written = directory_.write_record(run::kExitXattr, to_json(told));
   if (!written) log(Level::warning, "run {}: {}", record_.id.text(), written.error().message);
   driver_->report(told);
   return {};

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cgroup/mount.h"
+#include "cgroup/record.h"
 
 namespace corral::daemon {
 namespace {
@@ -60,6 +61,12 @@ Result<cgroup::Group> RunDirectory::open_part(const char* part) const {
 
 Result<cgroup::Group> RunDirectory::open_work() const {
   return open_part("work");
+}
+
+Result<void> RunDirectory::write_record(const char* name, const std::string& json) const {
+  auto group = open();
+  if (!group) return group.error();
+  return cgroup::write_record(*group, name, json);
 }
 
 Result<Root> Root::open(const std::optional<std::string>& directory) {

@@ -27,6 +27,8 @@ class RunDirectory {
   uint64_t id() const { return id_; }
   Result<cgroup::Group> open() const;
   Result<cgroup::Group> open_work() const;
+  // cgroup::write_record() on it.
+  Result<void> write_record(const char* name, const std::string& json) const;
 
  private:
   Result<cgroup::Group> open_part(const char* part) const;

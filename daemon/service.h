@@ -137,11 +137,10 @@ class Service final : public dbus::Calls, public RunObserver {
   cgroup::Janitor janitor_;  // has the root's fd
   Source janitor_source_;
   Spawner spawner_;
-  Error no_root_;
   Registry registry_;
   std::vector<std::unique_ptr<ActiveRun>>
       gone_;  // ended inside their own callbacks; freed in the next turn
-  Source burial_, probe_later_, stop_bound_;
+  Source burial_, stop_bound_;
   std::vector<run::Invocation> unsaved_;  // reports that the store did not take yet
   std::vector<std::string> features_;
   dbus::Server* server_ = nullptr;

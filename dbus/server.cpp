@@ -1,9 +1,8 @@
 #include "dbus/server.h"
 
-#include <cerrno>
-
 #include <sdbus-c++/sdbus-c++.h>
 
+#include <cerrno>
 #include <map>
 #include <utility>
 #include <vector>
