@@ -87,13 +87,13 @@ void add_setenv(CLI::App& app, Raw& raw) {
       ->type_name("");
 }
 
-void add_stream(CLI::App& app, const std::string& flags, Stream& target, bool input) {
+void add_stream(CLI::App& app, const std::string& flags, std::string& target, bool input) {
   const auto parse = [input](const std::string& text) -> std::optional<std::string> {
     const bool file = text.starts_with("append:") || text.starts_with("truncate:");
     return text == "null" || (file && !input) ? std::optional(text) : std::nullopt;
   };
   const char* what = input ? "null" : "null, append:PATH or truncate:PATH";
-  add_parsed(app, flags, target.text, parse, what, fmt::format("The driver's: {}", what));
+  add_parsed(app, flags, target, parse, what, fmt::format("The driver's: {}", what));
 }
 
 void define_start(CLI::App& app, Arguments& arguments) {
@@ -244,8 +244,7 @@ void check_run(const Arguments& arguments) {
   if (arguments.detach && (arguments.report_file || arguments.verbose || arguments.quiet))
     reject("--detach", "--report, --verbose and --quiet are for a run that is waited for");
   if (arguments.attached() && start.token) reject("--token", "goes with --detach only");
-  if (arguments.attached() &&
-      !(start.input.text.empty() && start.output.text.empty() && start.error.text.empty()))
+  if (arguments.attached() && !(start.input.empty() && start.output.empty() && start.error.empty()))
     reject("run", "--stdin, --stdout and --stderr go with --detach only");
 }
 

@@ -1,10 +1,6 @@
 #include "cli/call_options.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <sdbus-c++/sdbus-c++.h>
-
-#include <cerrno>
 
 namespace corral::cli {
 namespace {
@@ -20,15 +16,6 @@ void put(Dict& dict, const char* key, const std::optional<microseconds>& value) 
 
 void put(Dict& dict, const char* key, const std::string& value) {
   if (!value.empty()) dict[key] = sdbus::Variant(value);
-}
-
-void put(Dict& dict, const char* key, const Stream& stream) {
-  if (stream.fd < 0) return put(dict, key, stream.text);
-  // UnixFd's own copy would not be close-on-exec.
-  const int copy = fcntl(stream.fd, F_DUPFD_CLOEXEC, 3);
-  if (copy < 0)
-    throw sdbus::createError(errno, fmt::format("duplicate fd {} for {}", stream.fd, key));
-  dict[key] = sdbus::Variant(sdbus::UnixFd(copy, sdbus::adopt_fd));
 }
 
 }  // namespace

@@ -29,8 +29,6 @@ class EmbeddedHost {
 
   // D-Bus address of the private bus.
   std::string address() const;
-  // Readable once the host or a part of the service has exited: see check(). Borrowed; for poll(2).
-  int fd() const { return watch_.get(); }
   // What of it has exited although nobody stopped it, or does so within `bound` (its connection
   // goes a moment before it), with the end of the log; success where all are up.
   Result<void> check(std::chrono::milliseconds bound) const;

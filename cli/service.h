@@ -41,13 +41,6 @@ struct OpenedRun {
   std::string directory;  // of its cgroup
 };
 
-// A standard stream: "null", "append:PATH" or "truncate:PATH", or the caller's own fd (borrowed);
-// neither: the service's default.
-struct Stream {
-  std::string text;
-  int fd = -1;
-};
-
 struct StartRequest {
   std::string id;
   std::vector<std::string> argv;
@@ -55,7 +48,8 @@ struct StartRequest {
   std::map<std::string, std::string> labels;
   std::string working_directory;
   std::vector<std::string> environment;
-  Stream input, output, error;
+  // Standard streams: "null", "append:PATH" or "truncate:PATH"; "": the service's default.
+  std::string input, output, error;
   std::optional<microseconds> settle, grace;
   std::optional<int> term_signal;
 };

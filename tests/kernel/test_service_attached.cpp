@@ -48,6 +48,12 @@ class ServiceAttached : public ServiceTest {
     (void)!write(said.write_end().get<sdbus::UnixFd>().get(), "ready\n", 6);
     for (;;) pause();
   }
+  // What an opener does: its driver executes, and is reaped by nobody.
+  static void attach_sleeper(harness::Client& mine, const Opened& opened) {
+    auto* driver = new Parked({"sleep", "100"}, opened.directory + "/work");
+    must(mine.attach(opened.path, static_cast<uint32_t>(driver->pid())));
+    driver->release();
+  }
   static void kill_and_reap(pid_t pid) {
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, nullptr, 0);
@@ -157,11 +163,7 @@ TEST_F(ServiceAttached, DiesParkedWhereTheRunIsEnded) {
 
 TEST_F(ServiceAttached, IsKilledWithTheProcessThatOpenedTheRun) {
   Pipe said;
-  const pid_t owner = opener("a", said, [](harness::Client& mine, const Opened& opened) {
-    auto* driver = new Parked({"sleep", "100"}, opened.directory + "/work");
-    must(mine.attach(opened.path, static_cast<uint32_t>(driver->pid())));
-    driver->release();
-  });
+  const pid_t owner = opener("a", said, attach_sleeper);
   EXPECT_EQ(said.read(), "ready\n");
   EXPECT_EQ(property("a", "State"), "running");
   kill_and_reap(owner);
@@ -220,11 +222,7 @@ TEST_F(ServiceAttached, OutlivesTheService) {
 
 TEST_F(ServiceAttached, EndsWithItsParentAlsoWhileTheServiceIsAway) {
   Pipe said;
-  const pid_t owner = opener("a", said, [](harness::Client& mine, const Opened& opened) {
-    auto* driver = new Parked({"sleep", "100"}, opened.directory + "/work");
-    must(mine.attach(opened.path, static_cast<uint32_t>(driver->pid())));
-    driver->release();
-  });
+  const pid_t owner = opener("a", said, attach_sleeper);
   EXPECT_EQ(said.read(), "ready\n");
   stack_.kill_corrald();
   kill_and_reap(owner);

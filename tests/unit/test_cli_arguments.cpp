@@ -83,8 +83,8 @@ TEST(Arguments, TakeEveryOptionOfAStart) {
   EXPECT_EQ(start.term_signal, SIGINT);
   EXPECT_EQ(start.working_directory, "/w");
   EXPECT_THAT(start.environment, ElementsAre("PATH=/bin", "HOME=/h"));
-  EXPECT_EQ(start.output.text, "append:/o");
-  EXPECT_EQ(start.input.text, "null");
+  EXPECT_EQ(start.output, "append:/o");
+  EXPECT_EQ(start.input, "null");
 }
 
 TEST(Arguments, TakeGlobalOptionsOnBothSidesOfTheCommand) {
