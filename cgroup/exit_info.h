@@ -11,4 +11,9 @@ namespace corral::cgroup {
 // not reaped; those that know it say EPOLLHUP on the pidfd when it is.
 std::optional<int> exit_info(const Pidfd& process);
 
+// The wait status of a process that has exited and waits to be reaped: exit_code of
+// /proc/PID/stat (proc_pid_stat(5), field 52). nullopt where it lives or was reaped, and where we
+// may not ask (ptrace(2), PTRACE_MODE_READ): the kernel shows 0 then.
+std::optional<int> zombie_status(const Pidfd& process);
+
 }  // namespace corral::cgroup

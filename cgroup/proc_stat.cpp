@@ -38,7 +38,7 @@ std::optional<ProcStat> parse_stat(std::string_view text) {
   if (open == text.npos || close == text.npos || close < open + 2 || !text.ends_with('\n'))
     return std::nullopt;
   const auto fields = base::split(text.substr(close + 2, text.size() - close - 3), ' ');
-  if (fields.size() <= at(24) || fields[0].size() != 1) return std::nullopt;
+  if (fields.size() <= at(52) || fields[0].size() != 1) return std::nullopt;
 
   ProcStat stat;
   stat.comm = text.substr(open + 2, close - open - 2);
@@ -46,7 +46,8 @@ std::optional<ProcStat> parse_stat(std::string_view text) {
   const bool whole = take(text.substr(0, open), stat.pid) && take(fields[at(4)], stat.ppid) &&
                      take(fields[at(5)], stat.pgrp) && take(fields[at(6)], stat.session) &&
                      take(fields[at(14)], stat.utime) && take(fields[at(15)], stat.stime) &&
-                     take(fields[at(22)], stat.start_time) && take(fields[at(24)], stat.rss_pages);
+                     take(fields[at(22)], stat.start_time) &&
+                     take(fields[at(24)], stat.rss_pages) && take(fields[at(52)], stat.exit_code);
   if (!whole) return std::nullopt;
   return stat;
 }

@@ -18,6 +18,7 @@ struct ProcStat {
   uint64_t utime = 0, stime = 0;  // clock ticks
   uint64_t start_time = 0;        // clock ticks since boot
   uint64_t rss_pages = 0;
+  int exit_code = 0;  // a wait status, of a zombie; 0 where we may not see it
 };
 // nullopt for anything but a whole line: comm is taken up to the last ')'.
 std::optional<ProcStat> parse_stat(std::string_view text);

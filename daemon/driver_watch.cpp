@@ -93,12 +93,14 @@ void DriverWatch::look() {
   if (auto exit = recorded()) tell({*exit, ""});
 }
 
-// Nobody of ours will say: the kernel may, once whoever inherited the driver has reaped it.
+// Nobody of ours will say. The kernel does, as long as nobody has reaped the driver, and newer ones
+// after that; between the two looks it may be reaped.
 void DriverWatch::ask_kernel(const std::string& reason) {
   if (done_) return;
-  const auto status = driver_ ? cgroup::exit_info(*driver_) : std::nullopt;
-  if (status) return tell({from_wait_status(*status), ""});
   if (!driver_) return tell_unknown(reason);
+  auto status = cgroup::zombie_status(*driver_);
+  if (!status) status = cgroup::exit_info(*driver_);
+  if (status) return tell({from_wait_status(*status), ""});
   exited_ = loop_.on_hangup(driver_->fd(), [this, reason] {
     const auto late = cgroup::exit_info(*driver_);
     late ? tell({from_wait_status(*late), ""}) : tell_unknown(reason);

@@ -21,8 +21,9 @@ struct Departure {
 
 // Waits for the driver's exit and finds its status. The pidfd says when; the status is, in this
 // order: the supervisor's record on the directory, its twin in the store, what the kernel tells of
-// a reaped process (PIDFD_GET_INFO, Linux 6.15), `unknown` with the reason. The record comes up to
-// some milliseconds after the pidfd: it is waited for while the supervisor lives, with a bound.
+// a zombie (/proc/PID/stat) or of a reaped process (PIDFD_GET_INFO, Linux 6.15), `unknown` with the
+// reason. The record comes up to some milliseconds after the pidfd: it is waited for while the
+// supervisor lives, with a bound.
 class DriverWatch {
  public:
   // `departed` is called once, from the loop.

@@ -68,18 +68,21 @@ TEST(FuzzProcCgroup, TheLineOfVersionTwoIsAPath) {
 TEST(FuzzStat, ReadsTheSameProcessAgain) {
   fuzz(
       {"17 (sh) S 1 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4000 9000 300 18446744073709551615 "
-       "1 2 3 0 0 0\n",
-       "18 (a) b) (c\n d) Z 17 17 17 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 4001 9000 0 1 1 2 3 0 0\n"},
+       "1 2 3 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 6 7 0\n",
+       "18 (a) b) (c\n d) Z 17 17 17 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 4001 9000 0 1 1 2 3 0 0 "
+       "0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0 1792\n"},
       [](std::string_view text) {
         const auto stat = parse_stat(text);
         if (!stat) return false;
-        const auto again = parse_stat(
-            fmt::format("{} ({}) {} {} {} {} 0 -1 0 0 0 0 0 {} {} 0 0 20 0 1 0 {} 0 {} 0 0 0 0\n",
-                        stat->pid, stat->comm, stat->state, stat->ppid, stat->pgrp, stat->session,
-                        stat->utime, stat->stime, stat->start_time, stat->rss_pages));
+        const auto again = parse_stat(fmt::format(
+            "{} ({}) {} {} {} {} 0 -1 0 0 0 0 0 {} {} 0 0 20 0 1 0 {} 0 {} 0 0 0 0 0 0 0 0 "
+            "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 {}\n",
+            stat->pid, stat->comm, stat->state, stat->ppid, stat->pgrp, stat->session, stat->utime,
+            stat->stime, stat->start_time, stat->rss_pages, stat->exit_code));
         EXPECT_TRUE(again && again->comm == stat->comm && again->state == stat->state &&
                     again->pid == stat->pid && again->session == stat->session &&
-                    again->start_time == stat->start_time && again->rss_pages == stat->rss_pages);
+                    again->start_time == stat->start_time && again->rss_pages == stat->rss_pages &&
+                    again->exit_code == stat->exit_code);
         return true;
       });
 }

@@ -169,8 +169,7 @@ TEST_F(ServiceAttached, IsKilledWithTheProcessThatOpenedTheRun) {
   kill_and_reap(owner);
   const auto report = ended("a");
   EXPECT_EQ(reason(report), "lease-lost");
-  // The kernel tells it once pid 1 has reaped the driver, which may take longer than is waited.
-  EXPECT_THAT(value<std::string>(report, "Result"), testing::AnyOf("signal", "unknown"));
+  EXPECT_EQ(value<std::string>(report, "Result"), "signal");
 }
 
 TEST_F(ServiceAttached, LeavesNothingWhereItsParentGoesBeforeIt) {

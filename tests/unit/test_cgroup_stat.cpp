@@ -14,7 +14,7 @@ std::string line(const std::string& comm, const std::string& state = "S") {
          " 4700 4701 4702 34816 4711 4194304 99 7 1 2 310 45 8 9 20 0 3 0 122846 3133440 386 "
          "18446744073709551615 94510197739520 94510197759401 140733435130208 0 0 0 0 0 0 0 0 0 17 "
          "1 0 0 0 0 0 94510197775408 94510197777024 94510774800384 140733435132556 "
-         "140733435132576 140733435132576 140733435133931 0\n";
+         "140733435132576 140733435132576 140733435133931 1792\n";
 }
 
 TEST(ProcStat, APlainLineIsRead) {
@@ -30,6 +30,7 @@ TEST(ProcStat, APlainLineIsRead) {
   EXPECT_EQ(stat->stime, 45U);
   EXPECT_EQ(stat->start_time, 122846U);
   EXPECT_EQ(stat->rss_pages, 386U);
+  EXPECT_EQ(stat->exit_code, 7 << 8);
 }
 
 TEST(ProcStat, ACommThatLooksLikeTheRestOfTheLineIsTakenWhole) {
