@@ -139,6 +139,7 @@ TEST_F(JanitorTest, WhatIsQueuedIsFinishedBeforeItGoes) {
   EXPECT_THAT(must(group().children()), testing::IsEmpty());
 }
 
+#ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own
 std::set<std::string> threads() {
   std::set<std::string> all;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
@@ -153,7 +154,6 @@ uint64_t blocked(const std::string& thread) {
   return base::number<uint64_t>(text.substr(at + 8, 16), 16).value();
 }
 
-#ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own
 TEST_F(JanitorTest, ItsThreadTakesNoSignal) {
   const auto before = threads();
   const uint64_t own = blocked("/proc/thread-self");
