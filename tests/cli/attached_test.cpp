@@ -1,18 +1,37 @@
 #include "cli/attached_test.h"
 
+#include <fcntl.h>
+#include <pwd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
 
+#include "cgroup/processes.h"
 #include "cli/printable.h"
+#include "harness/must.h"
 
 namespace corral::cli {
 namespace {
 
 using harness::kDeadline;
+namespace fs = std::filesystem;
+
+constexpr std::array kBoth = {"plain", "attached"};
+
+void write_program(const std::string& file, const std::string& script) {
+  std::ofstream(file) << "#!/bin/sh\n" << script << "\n";
+  fs::permissions(file, fs::perms{0755});
+}
+
+Words joined(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
 
 }  // namespace
 
@@ -22,21 +41,55 @@ std::string slurp_file(const std::string& path) {
   return text.str();
 }
 
-AttachedTest::AttachedTest() {
-  set_options({});
+AttachedTest::AttachedTest() : corralctl_{harness::corralctl_path(), "--bus=" + stack_.address()} {
+  for (const char* which : kBoth) fs::create_directory(temp_ / which);
+  write_prefix();
 }
 
 void AttachedTest::set_options(const Words& options) {
-  Words prefix{harness::corralctl_path(), "--bus=" + stack_.address(), "run"};
-  prefix.insert(prefix.end(), options.begin(), options.end());
-  prefix.emplace_back("--");
-  for (const std::string which : {"plain", "attached"}) {
-    std::filesystem::create_directories(temp_ / which);
-    const std::string file = temp_ / which + "/p";
-    std::ofstream(file) << "#!/bin/sh\nexec " << (which == "attached" ? command_text(prefix) : "")
-                        << " \"$@\"\n";
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-  }
+  options_ = options;
+  write_prefix();
+}
+
+void AttachedTest::write_prefix() const {
+  const Words prefix = joined(joined(joined(corralctl_, {"run"}), options_), {"--"});
+  write_program(temp_ / "plain" + "/p", "exec \"$@\"");
+  write_program(temp_ / "attached" + "/p", "exec " + command_text(prefix) + " \"$@\"");
+}
+
+void AttachedTest::open_to_nobody() {
+  fs::permissions(temp_.path(), fs::perms{0755});
+}
+
+void AttachedTest::be_nobody(const Words& around) {
+  open_to_nobody();
+  const passwd& nobody = *getpwnam("nobody");
+  const auto group = stack_.scratch().make("user");
+  for (const char* file : {"", "/cgroup.procs", "/cgroup.threads", "/cgroup.subtree_control"})
+    EXPECT_EQ(chown((group.name() + file).c_str(), nobody.pw_uid, nobody.pw_gid), 0) << file;
+  // The build directory may lie where only its owner gets to.
+  for (const char* name : {"corralctl", "corrald", "corral-init"})
+    fs::copy_file(fs::path(harness::corralctl_path()).parent_path() / name, temp_ / name);
+  const std::string runtime = temp_ / "runtime";
+  fs::create_directory(runtime);
+  EXPECT_EQ(chown(runtime.c_str(), nobody.pw_uid, nobody.pw_gid), 0);
+  corralctl_ = {temp_ / "corralctl", "--embedded"};
+  write_prefix();
+  const std::string uid = std::to_string(nobody.pw_uid), gid = std::to_string(nobody.pw_gid);
+  around_ = joined(around, {"/bin/sh", "-c", "echo 0 >\"$0\"/cgroup.procs && exec \"$@\"",
+                            group.name(), "setpriv", "--reuid=" + uid, "--regid=" + gid,
+                            "--clear-groups", "env", "XDG_RUNTIME_DIR=" + runtime});
+}
+
+void AttachedTest::TearDown() {
+  if (!fs::exists(temp_ / "runtime")) return;
+  // Where corralctl was killed its host is still at it.
+  const auto group =
+      harness::must(cgroup::Group::open(AT_FDCWD, stack_.scratch().path() + "/user"));
+  EXPECT_TRUE(harness::eventually([&] {
+    return harness::must(cgroup::members(group)).empty() && fs::is_empty(temp_ / "runtime") &&
+           harness::directories_below(group.name()).empty();
+  }));
 }
 
 std::string AttachedTest::path_of(const std::string& which) const {
@@ -46,9 +99,9 @@ std::string AttachedTest::path_of(const std::string& which) const {
 void AttachedTest::expect_same_session(const std::function<bool(Pty&)>& act,
                                        const std::string& but) {
   std::vector<std::string> shown;
-  for (const std::string which : {"plain", "attached"}) {
-    Pty pty(
-        {"env", "PATH=" + path_of(which), "bash", "--norc", "--noprofile", "--noediting", "-i"});
+  for (const std::string which : kBoth) {
+    Pty pty(joined(around_, {"env", "PATH=" + path_of(which), "bash", "--norc", "--noprofile",
+                             "--noediting", "-i"}));
     const bool acted = pty.expect("$ ") && act(pty);
     ASSERT_TRUE(acted) << which << " shows:\n" << pty.shown();
     pty.type("exit 9\n");
@@ -63,10 +116,11 @@ void AttachedTest::expect_same_session(const std::function<bool(Pty&)>& act,
 
 AttachedTest::Ran AttachedTest::run_script(const std::string& which, const std::string& script) {
   const std::string directory = temp_ / which + std::to_string(scripts_++);
-  std::filesystem::create_directory(directory);
+  fs::create_directory(directory);
+  fs::permissions(directory, fs::perms{0777});  // whoever runs it writes there
   const std::string streams = "exec </dev/null >$TMP/out 2>$TMP/err; cd $TMP; . ./script";
   std::ofstream(directory + "/script") << script << "\n";
-  harness::Child child({.argv = {"setsid", "/bin/bash", "-c", streams},
+  harness::Child child({.argv = joined(around_, {"setsid", "/bin/bash", "-c", streams}),
                         .environment = {"PATH=" + path_of(which), "TMP=" + directory}});
   const auto status = child.wait(3 * kDeadline);  // a hundred runs are one script
   // The number that bash shows of what a signal ended.

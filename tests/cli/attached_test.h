@@ -20,9 +20,17 @@ using Words = std::vector<std::string>;
 class AttachedTest : public testing::Test {
  protected:
   AttachedTest();
+  void TearDown() override;
 
   // `corralctl run` with these options on the way.
   void set_options(const Words& options);
+  // Each shell is started by these words, as by env(1).
+  void set_around(const Words& around) { around_ = around; }
+  // The account "nobody" may use the programs and the directories, too.
+  void open_to_nobody();
+  // From now on it does all, with a service of its own (--embedded) in a cgroup that is delegated
+  // to it. `around` goes in front of the shells while they are root's.
+  void be_nobody(const Words& around);
 
   // A session of an interactive bash on a terminal, in which `act` types and expects. What was
   // shown and the status must be the same, but for what matches `but`. `act` returns false where
@@ -43,7 +51,9 @@ class AttachedTest : public testing::Test {
  private:
   std::string path_of(const std::string& which) const;
   harness::Stack stack_;
+  void write_prefix() const;
   harness::TempDir temp_;
+  Words corralctl_, options_, around_;  // as what and with what `p` puts in front
   unsigned scripts_ = 0;
 };
 
