@@ -92,6 +92,10 @@ void AttachedTest::TearDown() {
   }));
 }
 
+void AttachedTest::add_program(const std::string& name, const std::string& script) {
+  for (const std::string which : kBoth) write_program(temp_ / which + "/" + name, script);
+}
+
 std::string AttachedTest::path_of(const std::string& which) const {
   return temp_ / which + ":" + std::getenv("PATH");
 }

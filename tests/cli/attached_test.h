@@ -31,6 +31,8 @@ class AttachedTest : public testing::Test {
   // From now on it does all, with a service of its own (--embedded) in a cgroup that is delegated
   // to it. `around` goes in front of the shells while they are root's.
   void be_nobody(const Words& around);
+  // A program of that name in the PATH of both.
+  void add_program(const std::string& name, const std::string& script);
 
   // A session of an interactive bash on a terminal, in which `act` types and expects. What was
   // shown and the status must be the same, but for what matches `but`. `act` returns false where

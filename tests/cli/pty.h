@@ -21,6 +21,8 @@ class Pty {
   bool expect(const std::string& text);
   // The status of waitpid(2), once everything is read; −1 at the deadline.
   int finish();
+  // SIGKILL to the leader, and waits for it.
+  void kill_leader() { leader_->kill(); }
   // All that was shown so far.
   const std::string& shown() const { return shown_; }
 
