@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <cstdio>
 #include <exception>
@@ -21,13 +20,6 @@ constexpr size_t kFewest = 50;
 
 enum class Mode { full, quick };
 
-void print_head() {
-  utsname kernel{};
-  (void)uname(&kernel);
-  fmt::print("Linux {}; samples in turns, milliseconds\n\n", kernel.release);
-  fmt::print("{:<34} {:>5} {:>10} {:>10} {:>10} {:>7}\n", "", "n", "p10", "p50", "p90", "ratio");
-}
-
 void measure_and_print_ends(harness::Stack& stack, BareProcess& bare, Mode mode) {
   using std::chrono::seconds;
   if (mode == Mode::quick) return print(measure_ends(stack, bare, 200, {1, seconds{1}}));
@@ -39,7 +31,7 @@ void measure_and_print_ends(harness::Stack& stack, BareProcess& bare, Mode mode)
 int run(Mode mode) {
   harness::Stack stack;
   BareProcess bare(stack.scratch().make("bare").name());
-  print_head();
+  print_head({"ratio"});
   const Noise noise;
   const Amount starts = mode == Mode::quick ? Amount{20, std::chrono::seconds{4}}
                                             : Amount{400, std::chrono::seconds{20}};

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace corral::bench {
@@ -22,15 +24,22 @@ class Samples {
   std::vector<Duration> all_;
 };
 
+// Of the medians; 0 without samples of the limit.
+double ratio(const Samples& samples, const Samples& limit);
+
 // Samples of the bare kernel and of the service, taken in turns, so that whatever else the machine
 // does hits both alike.
 struct Pair {
   std::string what;
   Samples bare, service;
 
-  double ratio() const;  // of the medians; 0 without samples
+  double ratio() const { return bench::ratio(service, bare); }
 };
 
+// The kernel, and the titles of the columns of all lines below it, `ratios` last.
+void print_head(std::initializer_list<std::string_view> ratios);
+// One line: `what`, how many there are, p10, p50 and p90 in milliseconds, and the ratios.
+void print(const std::string& what, const Samples& samples, std::initializer_list<double> ratios);
 // One line for the bare samples, one for the service's.
 void print(const Pair& pair);
 
