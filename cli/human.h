@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/span.h"
+
 namespace corral::cli {
 
 using std::chrono::microseconds;
 
-// A time span as in systemd.time(7): "200ms", "5s", "1min 30s", "1.5h"; a bare number is seconds.
-// nullopt for anything else: empty, negative, an unknown unit, past what microseconds hold.
-std::optional<microseconds> parse_span(std::string_view text);
+using base::parse_span;
 
 // "850us", "12ms", "1.2s", "3min 5s", "2h 10min", "4d 3h": two figures at most.
 std::string span_text(microseconds span);

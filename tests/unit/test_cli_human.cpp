@@ -13,33 +13,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST(ParseSpan, TakesTheUnitsOfSystemd) {
-  EXPECT_EQ(parse_span("5"), seconds{5});
-  EXPECT_EQ(parse_span("0"), seconds{0});
-  EXPECT_EQ(parse_span("200ms"), milliseconds{200});
-  EXPECT_EQ(parse_span("850us"), microseconds{850});
-  EXPECT_EQ(parse_span("1.5s"), milliseconds{1500});
-  EXPECT_EQ(parse_span("1min 30s"), seconds{90});
-  EXPECT_EQ(parse_span(" 2h30min "), minutes{150});
-  EXPECT_EQ(parse_span("1 week"), hours{168});
-}
-
-TEST(ParseSpan, RefusesEverythingElse) {
-  for (const char* text : {"", " ", "s", "-1", "5x", "1e3", ".5", "5.", "1..5", "5 s s", "5S",
-                           "inf", "99999999999999999", "999999999999999w", "5s\n"})
-    EXPECT_EQ(parse_span(text), std::nullopt) << text;
-}
-
-RC_GTEST_PROP(ParseSpan, TakesEveryWholeNumberOfMicroseconds, ()) {
-  const auto usec = *rc::gen::inRange<int64_t>(0, 1'000'000'000'000);
-  RC_ASSERT(parse_span(std::to_string(usec) + "us") == microseconds{usec});
-}
-
-RC_GTEST_PROP(ParseSpan, NeverGivesANegativeSpan, (const std::string& text)) {
-  const auto span = parse_span(text);
-  RC_ASSERT(!span || span->count() >= 0);
-}
-
 TEST(SpanText, HasTwoFiguresAtMost) {
   EXPECT_EQ(span_text(microseconds{0}), "0us");
   EXPECT_EQ(span_text(microseconds{999}), "999us");
