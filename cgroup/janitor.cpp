@@ -58,7 +58,7 @@ Result<Removed> remove_tree(int parent, const std::string& name, uint64_t id) {
   return is_still(parent, name, id) ? remove_one(parent, name) : Removed::gone;
 }
 
-Janitor::Janitor(milliseconds bound)
+Janitor::Janitor(std::chrono::microseconds bound)
     : bound_(bound), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
   // A thread inherits the mask: signals are for the threads that wait for them.

@@ -24,18 +24,16 @@ enum class Removed { yes, busy, gone };
 Result<Removed> remove_tree(int parent, const std::string& name, uint64_t id);
 
 // Removes cgroup trees on a thread of its own, since rmdir(2) can block. Tries again with growing
-// pauses until kRemovalBound is over, then gives up.
+// pauses until the bound is over, then gives up.
 class Janitor {
  public:
-  static constexpr std::chrono::seconds kRemovalBound{5};
-
   struct Outcome {
     std::string name;
     Removed removed = Removed::busy;
     std::string error;  // "" unless the last try failed otherwise
   };
 
-  explicit Janitor(std::chrono::milliseconds bound = kRemovalBound);
+  explicit Janitor(std::chrono::microseconds bound);
   // Finishes what is queued (each within its bound), then joins.
   ~Janitor();
   Janitor(const Janitor&) = delete;
@@ -60,7 +58,7 @@ class Janitor {
   std::optional<Job> next_job();
   void finish(const Job& job, const Result<Removed>& removed);
 
-  const std::chrono::milliseconds bound_;
+  const std::chrono::microseconds bound_;
 
   UniqueFd wake_;
   std::mutex mutex_;

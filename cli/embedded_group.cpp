@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kProofBound{2000};
+constexpr milliseconds kRemovalBound{5000};
 constexpr milliseconds kRetryPause{10};
 
 Result<std::string> own_cgroup() {
@@ -114,7 +115,7 @@ Result<void> WorkingGroup::remove() {
   if (auto rest = kill_rest(group); !rest)
     return Error{where + ": " + rest.error().message, rest.error().code};
   // The kernel says EBUSY for a moment after the last process went.
-  const auto deadline = steady_clock::now() + cgroup::Janitor::kRemovalBound;
+  const auto deadline = steady_clock::now() + kRemovalBound;
   for (;;) {
     const auto removed = cgroup::remove_tree(parent_.fd(), group.name(), group.id());
     if (!removed) return Error{where + ": " + removed.error().message, removed.error().code};

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "cgroup/mount.h"
-#include "daemon/constants.h"
 
 namespace corral::daemon {
 namespace {
@@ -163,8 +162,8 @@ void ActiveRun::know(pid_t driver, std::optional<pid_t> session, std::optional<p
 }
 
 void ActiveRun::watch_driver(std::optional<cgroup::Pidfd> driver) {
-  driver_.emplace(around_.loop, around_.watcher, around_.store, directory_, record_.invocation,
-                  std::move(driver),
+  driver_.emplace(around_.loop, around_.watcher, around_.store, around_.config.exit_record,
+                  directory_, record_.invocation, std::move(driver),
                   [this](Departure departure) { departed(std::move(departure)); });
 }
 

@@ -10,6 +10,7 @@
 #include "cgroup/control.h"
 #include "cgroup/janitor.h"
 #include "cgroup/processes.h"
+#include "daemon/config.h"
 #include "daemon/driver_watch.h"
 #include "daemon/leak_book.h"
 #include "daemon/loop.h"
@@ -31,6 +32,7 @@ struct Surroundings {
   Store& store;
   cgroup::Janitor& janitor;
   const Root& root;
+  const Config& config;
 };
 
 class ActiveRun;

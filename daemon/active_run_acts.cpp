@@ -133,9 +133,9 @@ void ActiveRun::kill() {
 // for, unless it could not be asked for (no inotify watch was to be had).
 void ActiveRun::arm_proof() {
   const auto since = base::between(killed_at_, base::Moment::now());
-  const auto next = since < kWalkAfter    ? kWalkAfter - since
-                    : since < kProofBound ? kProofBound - since
-                                          : kProofBound;
+  const auto next = since < kWalkAfter             ? kWalkAfter - since
+                    : since < around_.config.proof ? around_.config.proof - since
+                                                   : around_.config.proof;
   proof_ = around_.loop.after(next, [this] { raise(run::Event::proof_overdue); });
 }
 
@@ -148,7 +148,7 @@ void ActiveRun::walk() {
   }
   auto walked = cgroup::kill_by_walk(*group);
   if (!walked) log(Level::error, "run {}: {}", record_.id.text(), walked.error().message);
-  const bool in_time = base::between(killed_at_, base::Moment::now()) < kProofBound;
+  const bool in_time = base::between(killed_at_, base::Moment::now()) < around_.config.proof;
   if (!in_time) name_stuck(*group, whole ? path() : work_path());
   if (in_time || !watch_) arm_proof();
   look();
@@ -160,7 +160,7 @@ void ActiveRun::name_stuck(const cgroup::Group& group, const std::string& path) 
   leaks_.stuck(std::move(stuck));
   count_leaks();
   log(Level::error, "run {}: {} processes are still there {} ms after the kill", record_.id.text(),
-      status_.report.stuck, kProofBound / 1ms);
+      status_.report.stuck, around_.config.proof / 1ms);
   observer_.run_stuck(*this);
 }
 
@@ -193,7 +193,7 @@ void ActiveRun::close() {
   const bool unknown = status_.report.driver_exit == run::DriverExit::unknown;
   if (note_strangers() || !supervisor_ || unknown) return kill_whole();
   (void)supervisor_->signal(SIGTERM);  // may be gone already
-  reaping_ = around_.loop.after(kReapBound, [this] { kill_whole(); });
+  reaping_ = around_.loop.after(around_.config.reap, [this] { kill_whole(); });
   look();
 }
 
@@ -289,7 +289,7 @@ void ActiveRun::freeze_then(base::Callback<void(const cgroup::Group& work)> then
     return frozen(false);
   }
   freeze_.emplace(std::move(*freeze));
-  freeze_bound_ = around_.loop.after(kFreezeBound, [this] { frozen(false); });
+  freeze_bound_ = around_.loop.after(around_.config.freeze, [this] { frozen(false); });
   look_whether_frozen();
 }
 

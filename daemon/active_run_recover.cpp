@@ -5,7 +5,6 @@
 #include "cgroup/proc_stat.h"
 #include "cgroup/record.h"
 #include "daemon/active_run.h"
-#include "daemon/constants.h"
 
 namespace corral::daemon {
 namespace {

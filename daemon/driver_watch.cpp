@@ -6,7 +6,6 @@
 
 #include "cgroup/exit_info.h"
 #include "cgroup/record.h"
-#include "daemon/constants.h"
 
 namespace corral::daemon {
 namespace {
@@ -45,12 +44,14 @@ std::optional<cgroup::Pidfd> open_supervisor(const RunDirectory& directory) {
   return std::move(*supervisor);
 }
 
-DriverWatch::DriverWatch(Loop& loop, Watcher& watcher, const Store& store, RunDirectory directory,
+DriverWatch::DriverWatch(Loop& loop, Watcher& watcher, const Store& store,
+                         std::chrono::microseconds bound, RunDirectory directory,
                          run::Invocation invocation, std::optional<cgroup::Pidfd> driver,
                          base::Callback<void(Departure)> departed)
     : loop_(loop),
       watcher_(watcher),
       store_(store),
+      bound_(bound),
       directory_(std::move(directory)),
       invocation_(std::move(invocation)),
       driver_(std::move(driver)),
@@ -74,8 +75,7 @@ void DriverWatch::await_record() {
     if (auto watch = watcher_.watch_attributes(*group, [this] { look(); }))
       record_watch_ = std::move(*watch);
   }
-  overdue_ =
-      loop_.after(kExitRecordBound, [this] { ask_kernel("the exit was not recorded in time"); });
+  overdue_ = loop_.after(bound_, [this] { ask_kernel("the exit was not recorded in time"); });
   supervisor_ = open_supervisor(directory_);
   if (supervisor_) {
     supervisor_exited_ = loop_.on_readable(supervisor_->fd(), [this] {
@@ -105,7 +105,7 @@ void DriverWatch::ask_kernel(const std::string& reason) {
     const auto late = cgroup::exit_info(*driver_);
     late ? tell({from_wait_status(*late), ""}) : tell_unknown(reason);
   });
-  overdue_ = loop_.after(kExitRecordBound, [this, reason] { tell_unknown(reason); });
+  overdue_ = loop_.after(bound_, [this, reason] { tell_unknown(reason); });
 }
 
 void DriverWatch::tell_unknown(const std::string& reason) {

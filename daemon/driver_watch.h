@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -27,9 +28,9 @@ struct Departure {
 class DriverWatch {
  public:
   // `departed` is called once, from the loop.
-  DriverWatch(Loop& loop, Watcher& watcher, const Store& store, RunDirectory directory,
-              run::Invocation invocation, std::optional<cgroup::Pidfd> driver,
-              base::Callback<void(Departure)> departed);
+  DriverWatch(Loop& loop, Watcher& watcher, const Store& store, std::chrono::microseconds bound,
+              RunDirectory directory, run::Invocation invocation,
+              std::optional<cgroup::Pidfd> driver, base::Callback<void(Departure)> departed);
 
   // The exit, by whoever waited for it; nothing where it was told before.
   void report(const run::Exit& exit) { tell({exit, ""}); }
@@ -49,6 +50,7 @@ class DriverWatch {
   Loop& loop_;
   Watcher& watcher_;
   const Store& store_;
+  std::chrono::microseconds bound_;  // for the record
   RunDirectory directory_;
   run::Invocation invocation_;
   std::optional<cgroup::Pidfd> driver_, supervisor_;

@@ -2,15 +2,20 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <string>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/configuration.h"
 #include "daemon/loop.h"
 #include "daemon/service.h"
+#include "daemon/setting.h"
 #include "daemon/version.h"
 
 namespace corral::daemon {
@@ -19,28 +24,25 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitBusLost = 75;  // EX_TEMPFAIL of sysexits(3): start us again
 
+constexpr int kExitConfig = 78;  // EX_CONFIG
+
 struct Arguments {
   std::string bus = "system";
-  std::string cgroup_root, spawner, state_dir;
-};
+  std::string config, cgroup_root, spawner, state_dir;
+  bool test_config = false, dump = false;
 
-// The files of a system service, or of a user's (file-hierarchy(7)).
-void fill_defaults(Arguments& arguments) {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  const bool system = geteuid() == 0;
-  if (arguments.spawner.empty())
-    arguments.spawner = system || runtime == nullptr ? "/run/corral/spawn.sock"
-                                                     : std::string(runtime) + "/corral/spawn.sock";
-  if (!arguments.state_dir.empty()) return;
-  if (system || home == nullptr) {
-    arguments.state_dir = "/var/lib/corral";
-  } else {
-    arguments.state_dir =
-        (state != nullptr ? std::string(state) : std::string(home) + "/.local/state") + "/corral";
+  Given given() const {
+    Given given;
+    if (!config.empty()) given.file = std::filesystem::absolute(config);
+    const auto add = [&](const char* key, const std::string& path) {
+      if (!path.empty()) given.values.emplace_back(key, std::filesystem::absolute(path));
+    };
+    add("CgroupRoot", cgroup_root);
+    add("SpawnerSocket", spawner);
+    add("StateDirectory", state_dir);
+    return given;
   }
-}
+};
 
 // A run needs an fd, and systemd's soft limit is 1024.
 void raise_fd_limit() {
@@ -57,10 +59,11 @@ int fail(const Error& error) {
 }
 
 int serve(const Settings& settings) {
+  const Config& config = settings.configuration.values();
   Loop loop;
   auto boot = base::boot_id();
   if (!boot) return fail(boot.error());
-  auto store = Store::open(settings.state_directory);
+  auto store = Store::open(config.state_directory, config.sync);
   if (!store) return fail(store.error());
   auto watcher = Watcher::create(loop);
   if (!watcher) return fail(watcher.error());
@@ -88,27 +91,38 @@ int serve(const Settings& settings) {
   return code;
 }
 
-int main_of(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app{"Run containment service"};
+void define(CLI::App& app, Arguments& arguments) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", kVersion);
   app.add_option("--bus", arguments.bus, "system, user, or a D-Bus address")->capture_default_str();
-  app.add_option("--cgroup-root", arguments.cgroup_root,
-                 "A delegated cgroup2 directory for the runs (default: corral, below the service's "
-                 "own cgroup)");
-  app.add_option("--spawner", arguments.spawner, "The socket of corral-init --spawn");
-  app.add_option("--state-dir", arguments.state_dir, "Where reports are kept");
+  app.add_option("--config", arguments.config,
+                 "Read this file and its FILE.d/*.conf instead of corrald.conf");
+  app.add_flag("--test-config", arguments.test_config,
+               "Say what is wrong with the configuration, and exit");
+  app.add_flag("--dump-configuration-items", arguments.dump,
+               "Print every key and its default as a configuration file, and exit");
+  app.add_option("--cgroup-root", arguments.cgroup_root, "As CgroupRoot= in corrald.conf");
+  app.add_option("--spawner", arguments.spawner, "As SpawnerSocket= in corrald.conf");
+  app.add_option("--state-dir", arguments.state_dir, "As StateDirectory= in corrald.conf");
+}
+
+int main_of(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Run containment service"};
+  define(app, arguments);
   CLI11_PARSE(app, argc, argv);
-  fill_defaults(arguments);
+  if (arguments.dump) {
+    fmt::print("{}", settings_as_file());
+    return 0;
+  }
+  const Loaded loaded = load(Instance::of(geteuid()), arguments.given());
+  for (const std::string& problem : loaded.problems) log(Level::error, "{}", problem);
+  if (!loaded.problems.empty()) return kExitConfig;
+  if (arguments.test_config) return 0;
   raise_fd_limit();
   (void)std::signal(SIGPIPE, SIG_IGN);
-  Settings settings{.bus = dbus::BusAddress::parse(arguments.bus),
-                    .cgroup_root = {},
-                    .spawner_socket = arguments.spawner,
-                    .state_directory = arguments.state_dir};
-  if (!arguments.cgroup_root.empty()) settings.cgroup_root = arguments.cgroup_root;
-  return serve(settings);
+  return serve(
+      {.bus = dbus::BusAddress::parse(arguments.bus), .configuration = loaded.configuration});
 }
 
 }  // namespace

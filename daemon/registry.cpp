@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "daemon/constants.h"
-
 namespace corral::daemon {
 
 Entry& Registry::add(std::unique_ptr<Entry> entry) {
@@ -68,13 +66,15 @@ bool Registry::is_nested(const Entry& entry, const run::Invocation& in) {
   return false;
 }
 
-Entry* Registry::overdue(const base::Moment& now) {
+Entry* Registry::overdue(const base::Moment& now, const Config& config) {
   if (ended_.empty()) return nullptr;
   Entry* oldest = ended_.front();
-  const auto retention = static_cast<uint64_t>(std::chrono::microseconds(kRetention).count());
+  const auto& keep = config.keep_reports_for;
   // Reports come from earlier boots too: only the realtime clock compares.
-  const bool too_old = oldest->status.report.end.realtime_usec + retention < now.realtime_usec;
-  return ended_.size() > kRetained || too_old ? oldest : nullptr;
+  const bool too_old =
+      keep && oldest->status.report.end.realtime_usec + static_cast<uint64_t>(keep->count()) <
+                  now.realtime_usec;
+  return ended_.size() > config.keep_reports || too_old ? oldest : nullptr;
 }
 
 }  // namespace corral::daemon

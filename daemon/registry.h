@@ -54,7 +54,7 @@ class Registry {
   // The run has ended: it counts against the retention from now on.
   void retire(Entry& entry);
   // The oldest ended one when there are too many, or it is too old; nullptr where nothing is due.
-  Entry* overdue(const base::Moment& now);
+  Entry* overdue(const base::Moment& now, const Config& config);
 
  private:
   std::map<run::Invocation, std::unique_ptr<Entry>> by_invocation_;

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/constants.h"
 #include "daemon/version.h"
 
 namespace corral::daemon {
@@ -17,10 +16,13 @@ Service::Service(Loop& loop, const Settings& settings, Store store,
                  std::unique_ptr<Watcher> watcher, std::string boot_id)
     : loop_(loop),
       settings_(settings),
+      config_(settings_.configuration.values()),
       boot_id_(std::move(boot_id)),
       store_(std::move(store)),
       watcher_(std::move(watcher)),
-      spawner_(loop, settings.spawner_socket) {
+      janitor_(config_.remove),
+      spawner_(loop, config_.spawner_socket, config_.spawn) {
+  apply_defaults(default_policy_, config_);
   if (auto root = require_root(); !root)
     log(Level::error, "no run can start: {}", root.error().message);
   janitor_source_ = loop_.on_readable(janitor_.fd(), [this] {
@@ -35,7 +37,7 @@ Service::Service(Loop& loop, const Settings& settings, Store store,
 Service::~Service() = default;
 
 Surroundings Service::surroundings() {
-  return {loop_, *watcher_, store_, janitor_, *root_};
+  return {loop_, *watcher_, store_, janitor_, *root_, config_};
 }
 
 Entry& Service::entry_of(const ActiveRun& run) {
@@ -123,8 +125,8 @@ void Service::conclude(Entry& entry) {
     server_->manager_changed({"Runs", "Leaks"});
   }
   if (Entry* parent = registry_.parent_of(entry); parent != nullptr && parent->run)
-    parent->run->look();  // it may have waited for this one alone
-  drop_overdue();
+    parent->run->look();                               // it may have waited for this one alone
+  dropping_ = loop_.soon([this] { drop_overdue(); });  // nobody is in the middle of them then
   look_whether_stopped();
 }
 
@@ -145,7 +147,7 @@ void Service::store_report(const Entry& ended) {
 
 void Service::drop_overdue() {
   const auto now = base::Moment::now();
-  while (Entry* entry = registry_.overdue(now)) {
+  while (Entry* entry = registry_.overdue(now, config_)) {
     store_.forget(entry->invocation);
     if (server_ != nullptr) server_->withdraw(entry->invocation);
     registry_.erase(run::Invocation(entry->invocation));
@@ -172,7 +174,7 @@ void Service::probe() {
 void Service::stop(base::Callback<void()> stopped) {
   stopping_ = true;
   stopped_ = std::move(stopped);
-  stop_bound_ = loop_.after(kStopBound, [this] {
+  stop_bound_ = loop_.after(config_.stop, [this] {
     if (stopped_) std::exchange(stopped_, {})();
   });
   look_whether_stopped();
@@ -197,6 +199,10 @@ dbus::ManagerProperties Service::manager_properties() {
       properties.leaks += static_cast<uint32_t>(entry->status.report.leaks_found);
   }
   return properties;
+}
+
+std::vector<dbus::ConfigurationRow> Service::configuration() {
+  return settings_.configuration.rows();
 }
 
 uint32_t Service::descendants(const run::Invocation& invocation) {

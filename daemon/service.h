@@ -9,6 +9,7 @@
 #include "cgroup/janitor.h"
 #include "daemon/active_run.h"
 #include "daemon/callers.h"
+#include "daemon/configuration.h"
 #include "daemon/loop.h"
 #include "daemon/registry.h"
 #include "daemon/root.h"
@@ -23,9 +24,7 @@ namespace corral::daemon {
 
 struct Settings {
   dbus::BusAddress bus;
-  std::optional<std::string> cgroup_root;
-  std::string spawner_socket;
-  std::string state_directory;
+  Configuration configuration;
 };
 
 // The runs of this service: what the bus asks of them, and what they tell the bus. Owns nothing of
@@ -70,6 +69,8 @@ class Service final : public dbus::Calls, public RunObserver {
                                                         const dbus::ProcessFilter& filter) override;
   run::Answer<void> forget_run(const dbus::Caller& caller, const dbus::RunRef& ref) override;
   dbus::ManagerProperties manager_properties() override;
+  run::Policy default_policy() override { return default_policy_; }
+  std::vector<dbus::ConfigurationRow> configuration() override;
   uint32_t descendants(const run::Invocation& invocation) override;
 
  private:
@@ -130,6 +131,8 @@ class Service final : public dbus::Calls, public RunObserver {
 
   Loop& loop_;
   Settings settings_;
+  const Config& config_;  // of the settings
+  run::Policy default_policy_;
   std::string boot_id_;
   Store store_;
   std::unique_ptr<Watcher> watcher_;
@@ -140,7 +143,7 @@ class Service final : public dbus::Calls, public RunObserver {
   Registry registry_;
   std::vector<std::unique_ptr<ActiveRun>>
       gone_;  // ended inside their own callbacks; freed in the next turn
-  Source burial_, stop_bound_;
+  Source burial_, dropping_, stop_bound_;
   std::vector<run::Invocation> unsaved_;  // reports that the store did not take yet
   std::vector<std::string> features_;
   dbus::Server* server_ = nullptr;

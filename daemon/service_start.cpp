@@ -47,7 +47,8 @@ run::Record make_record(const run::Spec& spec, uint32_t owner_uid, const std::st
 // Tried again at each start: what was missing may have been delegated since.
 Result<Root*> Service::require_root() {
   if (root_) return &*root_;
-  auto root = Root::open(settings_.cgroup_root);
+  const auto& given = config_.cgroup_root;
+  auto root = Root::open(given.empty() ? std::nullopt : std::optional(given));
   if (!root) return root.error();
   root_.emplace(std::move(*root));
   return &*root_;

@@ -11,7 +11,6 @@
 
 #include "base/escape.h"
 #include "base/fd_message.h"
-#include "daemon/constants.h"
 #include "daemon/spec_file.h"
 #include "init/protocol.h"
 
@@ -73,7 +72,8 @@ Error step_error(const corral_reply& reply, const Objects& objects) {
 
 }  // namespace
 
-Spawner::Spawner(Loop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
+Spawner::Spawner(Loop& loop, std::string socket, std::chrono::microseconds bound)
+    : loop_(loop), socket_(std::move(socket)), bound_(bound) {}
 Spawner::~Spawner() = default;
 
 void Spawner::start(const Birth& birth, base::Callback<void(Result<Born>)> done) {
@@ -116,8 +116,8 @@ void Spawner::ask(uint32_t kind, std::vector<int> fds, Done done) {
   pending->connection = std::move(*connection);
   pending->done = std::move(done);
   pending->readable = loop_.on_readable(key, [this, key] { on_readable(key); });
-  pending->overdue = loop_.after(
-      kSpawnBound, [this, key] { finish(key, failed(ETIMEDOUT, "wait for the spawner")); });
+  pending->overdue =
+      loop_.after(bound_, [this, key] { finish(key, failed(ETIMEDOUT, "wait for the spawner")); });
   pending_.emplace(key, std::move(pending));
 }
 

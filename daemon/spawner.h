@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,11 +45,11 @@ struct KernelBugs {
 // or end of file in the middle, is the error of that start alone.
 class Spawner {
  public:
-  Spawner(Loop& loop, std::string socket);
+  Spawner(Loop& loop, std::string socket, std::chrono::microseconds bound);
   ~Spawner();
 
   // Calls back once: when the driver has executed, or with the failing step and errno (`exec "x":
-  // No such file or directory`), or past kSpawnBound. On an error nothing of the start is left
+  // No such file or directory`), or past the bound. On an error nothing of the start is left
   // alive, except past the bound.
   void start(const Birth& birth, base::Callback<void(Result<Born>)> done);
   // Probes for kernel bugs in a throw-away cgroup, which must be empty and stays so.
@@ -67,6 +68,7 @@ class Spawner {
 
   Loop& loop_;
   std::string socket_;
+  std::chrono::microseconds bound_;
   std::unordered_map<int, std::unique_ptr<Pending>> pending_;  // by the connection's fd
   int next_failure_ = -1;                                      // keys of those that have none
 };

@@ -34,8 +34,8 @@ Result<UniqueFd> open_or_make(int parent, const std::string& name) {
 constexpr const char* kParts[] = {"live", "ended", "broken"};
 
 Error in_directory(Error error, const std::string& directory) {
-  error.message +=
-      fmt::format(" (in the state directory {}; --state-dir names another)", directory);
+  error.message += fmt::format(
+      " (in the state directory {}; StateDirectory= or --state-dir names another)", directory);
   return error;
 }
 
@@ -65,7 +65,7 @@ std::vector<std::string> names_in(const UniqueFd& directory) {
 Store::Store(UniqueFd live, UniqueFd ended, UniqueFd broken)
     : live_(std::move(live)), ended_(std::move(ended)), broken_(std::move(broken)) {}
 
-Result<Store> Store::open(const std::string& directory) {
+Result<Store> Store::open(const std::string& directory, std::chrono::microseconds sync_delay) {
   auto top = open_or_make(AT_FDCWD, directory);
   if (!top) return top.error();
   std::array<UniqueFd, 3> parts;
@@ -78,7 +78,7 @@ Result<Store> Store::open(const std::string& directory) {
   if (faccessat(live.get(), ".", W_OK, AT_EACCESS) < 0)
     return failed(errno, fmt::format("write to {}/live", directory));
   Store store(std::move(live), std::move(ended), std::move(broken));
-  store.syncer_ = std::make_unique<Syncer>(std::move(*top));
+  store.syncer_ = std::make_unique<Syncer>(std::move(*top), sync_delay);
   return store;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ namespace corral::daemon {
 class Store {
  public:
   // Makes what is missing (0700). Fails where the directory cannot be made or written.
-  static Result<Store> open(const std::string& directory);
+  static Result<Store> open(const std::string& directory, std::chrono::microseconds sync_delay);
 
   Result<void> write_stub(const run::Record& record);
   // Made new, for the supervisor to write; read with read_exit().

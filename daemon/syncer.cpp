@@ -6,11 +6,11 @@
 #include <csignal>
 
 #include "base/log.h"
-#include "daemon/constants.h"
 
 namespace corral::daemon {
 
-Syncer::Syncer(UniqueFd directory) : directory_(std::move(directory)) {
+Syncer::Syncer(UniqueFd directory, std::chrono::microseconds delay)
+    : directory_(std::move(directory)), delay_(delay) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it: signals are the loop's
@@ -41,7 +41,7 @@ void Syncer::work() {
   for (;;) {
     wake_.wait(lock, [this] { return dirty_ || stopping_; });
     if (!dirty_) return;
-    wake_.wait_for(lock, kSyncDelay, [this] { return stopping_; });  // gather what else changes
+    wake_.wait_for(lock, delay_, [this] { return stopping_; });  // gather what else changes
     dirty_ = false;
     lock.unlock();
     if (syncfs(directory_.get()) < 0)

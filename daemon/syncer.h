@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -12,18 +13,19 @@ namespace corral::daemon {
 // on a thread of its own because it can block. Idle while nothing changes.
 class Syncer {
  public:
-  explicit Syncer(UniqueFd directory);
+  Syncer(UniqueFd directory, std::chrono::microseconds delay);
   // Syncs what is still due.
   ~Syncer();
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  // Something changed; on the disk within kSyncDelay and the time of one syncfs(2).
+  // Something changed; on the disk within the delay and the time of one syncfs(2).
   void changed();
 
  private:
   void work();
   UniqueFd directory_;
+  std::chrono::microseconds delay_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool dirty_ = false;

@@ -85,6 +85,11 @@ struct ManagerProperties {
   uint32_t runs = 0, leaks = 0;
 };
 
+// A value of the configuration, and where it came from: "default", "FILE:LINE" or "command line".
+struct ConfigurationRow {
+  std::string section, key, value, source;
+};
+
 // A run whose driver the caller brings.
 struct OpenedRun {
   RunName name;
@@ -135,6 +140,9 @@ class Calls {
   virtual run::Answer<void> forget_run(const Caller& caller, const RunRef& ref) = 0;
 
   virtual ManagerProperties manager_properties() = 0;
+  // What a start is given where its caller does not say.
+  virtual run::Policy default_policy() = 0;
+  virtual std::vector<ConfigurationRow> configuration() = 0;
   // Processes in the run's work/ and below, counted now; 0 for an ended one.
   virtual uint32_t descendants(const run::Invocation& invocation) = 0;
 };

@@ -81,21 +81,22 @@ void ManagerObject::receive(const char* name, Needs needs, Incoming::Body body) 
 
 void ManagerObject::StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&&, std::string id,
                              std::vector<std::string> argv, Variants options) {
-  receive("StartRun", Needs::identity,
-          [this, id = std::move(id), argv = std::move(argv), options = std::move(options)](
-              OpenCall& call, const Caller& caller) mutable {
-            auto spec = start_request(id, std::move(argv), std::move(options));
-            if (!spec) return call.refuse(spec.error());
-            calls_.start_run(caller, std::move(*spec),
-                             [call = std::move(call)](const Answer<RunName>& answer) mutable {
-                               if (!answer) return call.refuse(answer.error());
-                               call.answer([&](sdbus::Message& message) {
-                                 message << sdbus::ObjectPath(run_path(answer->id.text(),
-                                                                       answer->invocation.text()))
-                                         << answer->invocation.text();
-                               });
-                             });
-          });
+  receive(
+      "StartRun", Needs::identity,
+      [this, id = std::move(id), argv = std::move(argv), options = std::move(options)](
+          OpenCall& call, const Caller& caller) mutable {
+        auto spec = start_request(id, std::move(argv), std::move(options), calls_.default_policy());
+        if (!spec) return call.refuse(spec.error());
+        calls_.start_run(
+            caller, std::move(*spec),
+            [call = std::move(call)](const Answer<RunName>& answer) mutable {
+              if (!answer) return call.refuse(answer.error());
+              call.answer([&](sdbus::Message& message) {
+                message << sdbus::ObjectPath(run_path(answer->id.text(), answer->invocation.text()))
+                        << answer->invocation.text();
+              });
+            });
+      });
 }
 
 void ManagerObject::OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&&,
@@ -103,7 +104,7 @@ void ManagerObject::OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::s
   receive("OpenRun", Needs::identity,
           [this, id = std::move(id), options = std::move(options)](OpenCall& call,
                                                                    const Caller& caller) mutable {
-            auto spec = open_request(id, std::move(options));
+            auto spec = open_request(id, std::move(options), calls_.default_policy());
             if (!spec) return call.refuse(spec.error());
             const auto answer = calls_.open_run(caller, std::move(*spec));
             if (!answer) return call.refuse(answer.error());
@@ -218,6 +219,15 @@ void ManagerObject::ForgetRun(sdbus::Result<>&&, std::string id, Variants option
             if (!ref) return call.refuse(ref.error());
             reply(call, calls_.forget_run(caller, *ref));
           });
+}
+
+void ManagerObject::GetConfiguration(
+    sdbus::Result<
+        std::vector<sdbus::Struct<std::string, std::string, std::string, std::string>>>&&) {
+  receive("GetConfiguration", Needs::nothing, [this](OpenCall& call, const Caller&) {
+    const auto rows = calls_.configuration();
+    call.answer([&](sdbus::Message& message) { append_configuration(message, rows); });
+  });
 }
 
 std::string ManagerObject::Version() {

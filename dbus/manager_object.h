@@ -49,6 +49,11 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
   void ListLeaks(sdbus::Result<std::vector<Variants>>&& result, Variants options) override;
   void ForgetRun(sdbus::Result<>&& result, std::string id, Variants options) override;
 
+  void GetConfiguration(
+      sdbus::Result<
+          std::vector<sdbus::Struct<std::string, std::string, std::string, std::string>>>&& result)
+      override;
+
   std::string Version() override;
   std::vector<std::string> Features() override;
   std::string BootId() override;

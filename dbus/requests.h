@@ -22,11 +22,13 @@ inline constexpr uint64_t kRowsPerCall = 1000;
 
 // The arguments of each method, checked for form. A Fault says which one is wrong and how.
 
+// `defaults` is for what the options leave out.
 run::Answer<run::Spec> start_request(const std::string& id, std::vector<std::string> argv,
-                                     Dict dict);
+                                     Dict dict, const run::Policy& defaults = {});
 
 // As start_request(), for OpenRun: what concerns a driver of ours is unknown to it.
-run::Answer<run::Spec> open_request(const std::string& id, Dict dict);
+run::Answer<run::Spec> open_request(const std::string& id, Dict dict,
+                                    const run::Policy& defaults = {});
 
 // "exited", "killed" or "dumped", and a code or signal that goes with it.
 run::Answer<run::DriverExit> exit_request(const std::string& exit, int32_t status);

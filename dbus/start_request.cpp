@@ -119,8 +119,8 @@ Stream read_stream(Options& options, const char* key, Direction direction) {
   return stream;
 }
 
-run::Policy read_policy(Options& options) {
-  run::Policy policy;
+run::Policy read_policy(Options& options, const run::Policy& defaults) {
+  run::Policy policy = defaults;
   if (const auto text = options.text("OnDriverExit", kWordBytes)) {
     if (*text == "freeze" || *text == "report") {
       options.refuse(FaultKind::not_supported,
@@ -163,7 +163,7 @@ std::optional<std::string> read_parent(Options& options) {
 }
 
 // What every run has, whoever forks its driver.
-Spec read_run(Options& options, const RunId& id) {
+Spec read_run(Options& options, const RunId& id, const run::Policy& defaults) {
   return {.id = id,
           .argv = {},
           .owner = options.text("Owner", run::kOwnerBytes).value_or(""),
@@ -174,18 +174,19 @@ Spec read_run(Options& options, const RunId& id) {
           .input = {},
           .output = {},
           .error = {},
-          .policy = read_policy(options),
+          .policy = read_policy(options, defaults),
           .parent = read_parent(options)};
 }
 
 }  // namespace
 
-run::Answer<Spec> start_request(const std::string& id, std::vector<std::string> argv, Dict dict) {
+run::Answer<Spec> start_request(const std::string& id, std::vector<std::string> argv, Dict dict,
+                                const run::Policy& defaults) {
   Options options("StartRun", std::move(dict));
   auto run = read_id(options, id);
   if (!run) return tl::unexpected(std::move(*options.finish()));
   check_argv(options, argv);
-  Spec spec = read_run(options, *run);
+  Spec spec = read_run(options, *run, defaults);
   spec.argv = std::move(argv);
   spec.working_directory = read_working_directory(options);
   spec.environment = read_environment(options);
@@ -196,11 +197,11 @@ run::Answer<Spec> start_request(const std::string& id, std::vector<std::string> 
   return spec;
 }
 
-run::Answer<Spec> open_request(const std::string& id, Dict dict) {
+run::Answer<Spec> open_request(const std::string& id, Dict dict, const run::Policy& defaults) {
   Options options("OpenRun", std::move(dict));
   auto run = read_id(options, id);
   if (!run) return tl::unexpected(std::move(*options.finish()));
-  Spec spec = read_run(options, *run);
+  Spec spec = read_run(options, *run, defaults);
   if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
   return spec;
 }

@@ -141,6 +141,17 @@ void append_status(Message& message, const run::Status& status) {
   fields.close();
 }
 
+void append_configuration(Message& message, std::span<const ConfigurationRow> rows) {
+  message.openContainer("(ssss)");
+  for (const auto& row : rows) {
+    message.openStruct("ssss");
+    for (const auto* text : {&row.section, &row.key, &row.value, &row.source})
+      append_text(message, *text);
+    message.closeStruct();
+  }
+  message.closeContainer();
+}
+
 void append_runs(Message& message, std::span<const run::Status* const> runs) {
   message.openContainer("(ssosa{sv})");
   for (const auto* status : runs) {

@@ -163,6 +163,12 @@ dbus::ManagerProperties FakeCalls::manager_properties() {
   return {"0.1.0", std::string(32, 'b'), {"cgroup-kill"}, 5, 6};
 }
 
+std::vector<dbus::ConfigurationRow> FakeCalls::configuration() {
+  called("GetConfiguration", "", {});
+  return {{"Runs", "GraceSec", "2s", "/etc/corral/corrald.conf:3"},
+          {"Runs", "SettleSec", "200ms", "default"}};
+}
+
 uint32_t FakeCalls::descendants(const run::Invocation&) {
   return on_descendants ? on_descendants() : 9;
 }

@@ -38,6 +38,7 @@ class FakeCalls final : public dbus::Calls {
   std::function<run::Answer<std::vector<const run::Status*>>(const dbus::RunFilter&)> on_list;
   std::function<dbus::ManagerProperties()> on_manager;
   std::function<uint32_t()> on_descendants;
+  run::Policy policy;  // of a start that says nothing of it
 
   void start_run(const Caller& caller, run::Spec spec, dbus::Reply<dbus::RunName> reply) override;
   run::Answer<dbus::OpenedRun> open_run(const Caller& caller, run::Spec spec) override;
@@ -61,6 +62,8 @@ class FakeCalls final : public dbus::Calls {
                                                         const dbus::ProcessFilter& filter) override;
   run::Answer<void> forget_run(const Caller& caller, const dbus::RunRef& ref) override;
   dbus::ManagerProperties manager_properties() override;
+  run::Policy default_policy() override { return policy; }
+  std::vector<dbus::ConfigurationRow> configuration() override;
   uint32_t descendants(const run::Invocation& invocation) override;
 
  private:

@@ -80,7 +80,7 @@ class Interface : public BusTest {
 
 TEST_F(Interface, TheManagerIsWhatItsXmlSays) {
   const auto said = documented("org.corral.Corral1.Manager");
-  EXPECT_EQ(said.size(), 12u + 4u + 5u);
+  EXPECT_EQ(said.size(), 13u + 4u + 5u);
   EXPECT_EQ(live(dbus::kManagerPath, "org.corral.Corral1.Manager"), said);
 }
 

@@ -120,6 +120,36 @@ TEST_F(Methods, ListRunsHasARowARun) {
             (std::map<std::string, std::string>{{"key", "value"}}));
 }
 
+TEST_F(Methods, GetConfigurationHasARowAKey) {
+  const auto rows = must(client_.get_configuration());
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].section, "Runs");
+  EXPECT_EQ(rows[0].key, "GraceSec");
+  EXPECT_EQ(rows[0].value, "2s");
+  EXPECT_EQ(rows[0].source, "/etc/corral/corrald.conf:3");
+}
+
+TEST_F(Methods, StartRunAndOpenRunHaveTheServicesPolicyWhereTheySayNothing) {
+  using std::chrono::seconds;
+  service_.calls.policy.settle = seconds{7};
+  service_.calls.policy.grace = seconds{8};
+  run::Policy started, opened;
+  service_.calls.on_start = [&](const dbus::Caller&, run::Spec spec,
+                                dbus::Reply<dbus::RunName> reply) {
+    started = spec.policy;
+    reply(sample_name());
+  };
+  service_.calls.on_open = [&](run::Spec spec) {
+    opened = spec.policy;
+    return dbus::OpenedRun{sample_name("r1"), "/sys/fs/cgroup/r1"};
+  };
+  must(client_.start_run("r1", {"/bin/true"}, {{"GraceUSec", uint64_t{1'000'000}}}));
+  must(client_.open_run("r1"));
+  EXPECT_EQ(started.settle, seconds{7});
+  EXPECT_EQ(started.grace, seconds{1});
+  EXPECT_EQ(opened.grace, seconds{8});
+}
+
 TEST_F(Methods, ListProcessesAndListLeaksCarryRunAndInvocation) {
   for (const auto& rows : {must(client_.list_processes()), must(client_.list_leaks())}) {
     ASSERT_EQ(rows.size(), 1u);

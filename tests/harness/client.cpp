@@ -165,6 +165,15 @@ Answer<void> Client::forget_run(const std::string& id, const Dict& options) {
   return answer_of([&] { impl_->manager.ForgetRun(id, options); });
 }
 
+Answer<std::vector<SettingRow>> Client::get_configuration() {
+  return answer_of([&] {
+    std::vector<SettingRow> rows;
+    for (const auto& row : impl_->manager.GetConfiguration())
+      rows.push_back({row.get<0>(), row.get<1>(), row.get<2>(), row.get<3>()});
+    return rows;
+  });
+}
+
 Answer<sdbus::Variant> Client::manager_property(const std::string& name) {
   return impl_->property(dbus::kManagerPath, Manager_proxy::INTERFACE_NAME, name);
 }

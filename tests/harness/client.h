@@ -57,6 +57,9 @@ struct Named {
   std::string id;
   std::string invocation;
 };
+struct SettingRow {
+  std::string section, key, value, source;
+};
 struct RunRow {
   std::string id;
   std::string invocation;
@@ -93,6 +96,8 @@ class Client {
   Answer<std::vector<Dict>> list_processes(const Dict& filter = {});
   Answer<std::vector<Dict>> list_leaks(const Dict& filter = {});
   Answer<void> forget_run(const std::string& id, const Dict& options = {});
+
+  Answer<std::vector<SettingRow>> get_configuration();
 
   // Of the manager, and of the run's object at `path`.
   Answer<sdbus::Variant> manager_property(const std::string& name);

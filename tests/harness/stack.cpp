@@ -153,7 +153,9 @@ void Stack::kill_spawner() {
 
 void Stack::spawn_corrald() {
   const std::vector<std::string> command = {
-      corrald_path(), "--bus=" + address_, "--cgroup-root=" + root(),
+      corrald_path(),
+      // Not this machine's; the last one given counts.
+      "--config=/dev/null", "--bus=" + address_, "--cgroup-root=" + root(),
       "--spawner=" + spawner_socket(), "--state-dir=" + state_dir()};
   corrald_.emplace(Command{
       .argv = joined(joined(options_.corrald_wrapper, command), options_.corrald_arguments),

@@ -12,6 +12,8 @@ using std::chrono::milliseconds;
 using RemoveTest = CgroupTest;
 using JanitorTest = CgroupTest;
 
+constexpr milliseconds kBound{5000};
+
 bool is_there(const Group& parent, const char* name) {
   return faccessat(parent.fd(), name, F_OK, 0) == 0;
 }
@@ -64,7 +66,7 @@ TEST_F(RemoveTest, WhatIsNoCgroupIsAnError) {
 }
 
 TEST_F(JanitorTest, TreesGoOneAfterTheOther) {
-  Janitor janitor;
+  Janitor janitor(kBound);
   make_chain(50);
   const Group deep = must(Group::open(group().fd(), "d")), flat = make("flat");
   janitor.remove(group().fd(), "d", deep.id());
@@ -99,7 +101,7 @@ TEST_F(JanitorTest, ABusyTreeIsGivenUpAfterTheBoundAndKeepsNobodyWaiting) {
 TEST_F(JanitorTest, ATreeThatIsBusyForAMomentGoesOnceItIsEmpty) {
   const Group a = make("a");
   Child child(a, linger);
-  Janitor janitor;
+  Janitor janitor(kBound);
   janitor.remove(group().fd(), "a", a.id());
   must(child.pidfd().signal(SIGKILL));
   const auto all = outcomes(janitor, 1);
@@ -111,7 +113,7 @@ TEST_F(JanitorTest, ADirectoryThatTookTheNameIsLeftAlone) {
   const uint64_t old = make("a").id();
   ASSERT_EQ(unlinkat(group().fd(), "a", AT_REMOVEDIR), 0);
   const Group fresh = make("a");
-  Janitor janitor;
+  Janitor janitor(kBound);
   janitor.remove(group().fd(), "a", old);
   const auto all = outcomes(janitor, 1);
   ASSERT_EQ(all.size(), 1U);
@@ -130,7 +132,7 @@ TEST_F(JanitorTest, AnErrorIsTold) {
 
 TEST_F(JanitorTest, WhatIsQueuedIsFinishedBeforeItGoes) {
   {
-    Janitor janitor;
+    Janitor janitor(kBound);
     for (const char* name : {"a", "b", "c"}) {
       const Group sub = make(name);
       janitor.remove(group().fd(), name, sub.id());
@@ -157,7 +159,7 @@ uint64_t blocked(const std::string& thread) {
 TEST_F(JanitorTest, ItsThreadTakesNoSignal) {
   const auto before = threads();
   const uint64_t own = blocked("/proc/thread-self");
-  Janitor janitor;
+  Janitor janitor(kBound);
   janitor.remove(group().fd(), "absent", 1);
   ASSERT_EQ(outcomes(janitor, 1).size(), 1U);  // until it works, the C library blocks all
   int found = 0;
