@@ -209,10 +209,11 @@ std::vector<CLI::App*> define(CLI::App& app, Arguments& arguments, Raw& raw) {
   CLI::App& leaks = *app.add_subcommand("leaks", "List what outlived its driver");
   define_filters(list, ps, leaks, arguments);
   define_acts(app, arguments);
+  app.add_subcommand("config", "Show the service's configuration, and where it comes from");
   app.require_subcommand(0, 1);
   std::vector<CLI::App*> commands;
-  for (const char* name :
-       {"run", "list", "status", "ps", "end", "leaks", "wait", "report", "kill", "forget"}) {
+  for (const char* name : {"run", "list", "status", "ps", "end", "leaks", "wait", "report", "kill",
+                           "forget", "config"}) {
     commands.push_back(app.get_subcommand(name));
     commands.back()->fallthrough();
   }

@@ -12,7 +12,7 @@
 
 namespace corral::cli {
 
-enum class Command { run, list, status, ps, end, leaks, wait, report, kill, forget };
+enum class Command { run, list, status, ps, end, leaks, wait, report, kill, forget, config };
 enum class JsonStyle { compact, pretty };
 
 // A command line, checked for form. What the command does not use keeps its default.

@@ -15,5 +15,6 @@ int wait_run(const Session& session);
 int show_report(const Session& session);
 int signal_run(const Session& session);
 int forget_runs(const Session& session);
+int show_configuration(const Session& session);
 
 }  // namespace corral::cli

@@ -38,6 +38,8 @@ int dispatch(const Session& session) {
       return signal_run(session);
     case Command::forget:
       return forget_runs(session);
+    case Command::config:
+      return show_configuration(session);
   }
   return kUsage;
 }

@@ -62,6 +62,15 @@ json run_objects(const json& rows) {
   return objects;
 }
 
+// a(ssss) as objects.
+json setting_objects(const json& rows) {
+  json objects = json::array();
+  for (const json& row : rows)
+    objects.push_back(
+        {{"Section", row.at(0)}, {"Key", row.at(1)}, {"Value", row.at(2)}, {"Source", row.at(3)}});
+  return objects;
+}
+
 }  // namespace
 
 class Service::Impl {
@@ -222,6 +231,11 @@ Called<void> Service::forget_run(const RunRef& run) {
   return at_edge([&] {
     return impl_->call<void>(kCallBound, take_nothing, "ForgetRun", run.id, options_of(run));
   });
+}
+
+Called<json> Service::get_configuration() {
+  const auto take = [](sdbus::MethodReply& reply) { return setting_objects(take_json(reply)); };
+  return at_edge([&] { return impl_->call<json>(kCallBound, take, "GetConfiguration"); });
 }
 
 Called<json> Service::properties(const std::string& run_path) {

@@ -102,6 +102,7 @@ class Service {
   Called<json> list_processes(const ProcessFilter& filter);  // all pages of it
   Called<json> list_leaks(const ProcessFilter& filter);      // all pages of it
   Called<void> forget_run(const RunRef& run);
+  Called<json> get_configuration();  // objects of Section, Key, Value and Source
   Called<json> properties(const std::string& run_path);
   // A single property, without serving anything meanwhile: for use inside those callbacks.
   Called<json> property(const std::string& run_path, const std::string& name);

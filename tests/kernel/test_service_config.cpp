@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "service_test.h"
 
@@ -24,6 +25,15 @@ class ServiceConfig : public ServiceTest {
   }
   std::string read(const std::string& name) const {
     return must(base::read_at(AT_FDCWD, stack_.temp() / name));
+  }
+  // What corralctl writes.
+  std::string corralctl(std::vector<std::string> words) const {
+    words.insert(words.begin(), {harness::corralctl_path(), "--bus", stack_.address()});
+    const std::string log = stack_.temp() / "corralctl";
+    std::filesystem::remove(log);
+    harness::Child child({.argv = words, .log = log});
+    EXPECT_EQ(child.wait(harness::kDeadline), 0);
+    return read("corralctl");
   }
 };
 
@@ -56,6 +66,14 @@ TEST_F(ServiceConfig, IsShownWithTheSourceOfEachValue) {
   EXPECT_EQ(rows["SettleSec"].source, "default");
   EXPECT_EQ(rows["CgroupRoot"].value, stack_.root());
   EXPECT_EQ(rows["CgroupRoot"].source, "command line");
+
+  EXPECT_THAT(corralctl({"config"}),
+              testing::ContainsRegex("\nGraceSec +1min 30s +" + file() + ":2\n"));
+  const auto shown = nlohmann::json::parse(corralctl({"config", "--json=short"}));
+  EXPECT_THAT(shown, testing::Contains(nlohmann::json{{"Section", "Runs"},
+                                                      {"Key", "GraceSec"},
+                                                      {"Value", "1min 30s"},
+                                                      {"Source", file() + ":2"}}));
 }
 
 TEST_F(ServiceConfig, StopsTheServiceWithEveryLineThatIsWrong) {
