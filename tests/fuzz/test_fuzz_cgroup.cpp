@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/parse.h"
+#include "cgroup/environ.h"
 #include "cgroup/group.h"
 #include "cgroup/mount.h"
 #include "cgroup/proc_stat.h"
@@ -85,6 +88,25 @@ TEST(FuzzStat, ReadsTheSameProcessAgain) {
                     again->exit_code == stat->exit_code);
         return true;
       });
+}
+
+TEST(FuzzEnviron, PiecesSayWhatTheWholeSays) {
+  const std::vector<std::string> sought = {"CORRAL_RUN_ID=a", "CORRAL_INVOCATION=0f"};
+  const std::string whole = sought[0] + '\0' + "PATH=/bin" + '\0' + sought[1] + '\0';
+  fuzz({whole, sought[1] + '\0' + sought[0]}, [&](std::string_view text) {
+    const auto entries = base::split(text, '\0');
+    const auto has = [&](const std::string& one) {
+      return std::find(entries.begin(), entries.end(), one) != entries.end();
+    };
+    const bool expected = has(sought[0]) && has(sought[1]);
+    for (const size_t piece : {size_t{1}, size_t{7}, text.size() + 1}) {
+      EnvironSearch search(sought);
+      for (size_t at = 0; at < text.size(); at += piece) search.feed(text.substr(at, piece));
+      search.end();
+      EXPECT_EQ(search.found(), expected) << piece;
+    }
+    return expected;
+  });
 }
 
 void expect_names(const SocketNames& names, const std::string& head) {
