@@ -18,6 +18,7 @@ using harness::must;
 
 constexpr auto kIdle = std::chrono::seconds{3};
 
+#ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own, which polls
 // What strace(1) saw of the process in that time, a line each; a call that it found under way
 // counts only when it returned.
 std::vector<std::string> system_calls(const harness::Stack& stack) {
@@ -41,7 +42,6 @@ class ServiceIdle : public testing::Test {
   harness::Stack stack_;
 };
 
-#ifndef __SANITIZE_THREAD__  // its runtime has a thread of its own, which polls
 TEST_F(ServiceIdle, MakesNoSystemCallWhileRunsLive) {
   for (int i = 0; i < 20; ++i) {
     must(stack_.client().start_run("r" + std::to_string(i), {"/bin/sleep", "100"}));
