@@ -66,8 +66,8 @@ int say(const Arguments& arguments, std::string_view object, std::string_view me
 }  // namespace
 
 std::string_view word(Command command) {
-  constexpr std::array kWords = {"run",   "list", "status", "ps",   "end",
-                                 "leaks", "wait", "report", "kill", "forget"};
+  constexpr std::array kWords = {"run",  "list",   "status", "ps",     "end",   "leaks",
+                                 "wait", "report", "kill",   "forget", "config"};
   return kWords.at(static_cast<size_t>(command));
 }
 

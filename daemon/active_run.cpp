@@ -201,6 +201,7 @@ void ActiveRun::begin_end(run::EndReason reason) {
 }
 
 void ActiveRun::watch_work() {
+  watch_.reset();  // first: inotify gives a second watch of a file the number of the first
   auto work = directory_.open_work();
   auto watch = work ? around_.watcher.watch_events(*work, [this] { look(); })
                     : Result<Watcher::Watch>(work.error());

@@ -27,10 +27,9 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
   auto run =
       std::make_unique<ActiveRun>(around, observer, std::move(record), std::move(place), status);
   run->spawning_ = false;
-  run->watch_work();
   const auto members = read_members(run->directory_);
   auto ending = read_ending(run->directory_);
-  if (run->is_opened()) run->tie();
+  run->is_opened() ? run->tie() : run->watch_work();
   if (!members && run->opener_ && !ending) return run;  // to be attached yet
   if (!members) {
     // Half made: its driver was never let go. Whoever asked for it has no answer to lose.

@@ -219,6 +219,18 @@ TEST_F(ServiceAttached, OutlivesTheService) {
   EXPECT_EQ(exit_of(ended("lives")), (Exit{"signal", "killed", SIGTERM}));
 }
 
+TEST_F(ServiceAttached, EndsAsSoonAsItIsEmptyAlsoAfterARestart) {
+  const auto opened = open("a");
+  const auto driver = attached(opened, {"sh", "-c", "sleep 100 & exec sleep 100"});
+  ASSERT_TRUE(eventually([&] { return processes("a").size() == 2; }));
+  stack_.restart_corrald();
+  ASSERT_EQ(kill(driver->pid(), SIGTERM), 0);
+  report(opened, *driver);
+  const auto report = ended("a");
+  EXPECT_EQ(counts(report), (Counts{1, 1, 0}));
+  EXPECT_LT(value<uint64_t>(report, "TimeToEmptyUSec"), 1'500 * kMilliseconds) << "grace is 2 s";
+}
+
 TEST_F(ServiceAttached, EndsWithItsParentAlsoWhileTheServiceIsAway) {
   Pipe said;
   const pid_t owner = opener("a", said, attach_sleeper);
