@@ -49,6 +49,8 @@ class Freeze {
   Freeze(Freeze&& other) noexcept;
   Freeze& operator=(Freeze&&) = delete;
   ~Freeze();
+  // Gives the guard up: the group stays frozen when this goes.
+  void leave_frozen() { directory_.reset(); }
 
  private:
   explicit Freeze(UniqueFd directory) : directory_(std::move(directory)) {}

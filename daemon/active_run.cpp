@@ -26,6 +26,13 @@ run::Status initial_status(const run::Record& record) {
   status.report.owner_uid = record.owner_uid;
   status.report.token = record.token;
   status.report.containment = record.containment;
+  status.report.kind = record.kind;
+  status.report.enforcement = record.policy.enforcement;
+  if (record.kind == run::Kind::kept) {
+    status.report.driver_exit = run::DriverExit::unknown;
+    status.report.unknown_reason =
+        "the run has no driver: its processes were kept from another one";
+  }
   status.report.start = record.start;
   status.description = record.description;
   status.labels = record.labels;
@@ -72,7 +79,7 @@ void ActiveRun::drain() {
 }
 
 void ActiveRun::apply(run::Event event) {
-  const auto transition = run::next(phase_, event);
+  const auto transition = run::next(phase_, event, verdict());
   if (transition.to != phase_) enter(transition.to);
   actions_.insert(actions_.end(), transition.actions.begin(), transition.actions.end());
 }
@@ -87,17 +94,22 @@ void ActiveRun::enter(run::Phase phase) {
     proof_.reset();
   }
   if (phase == run::Phase::settling) begin_end(run::EndReason::driver_exited);
-  // `ended` is said by finish(), when the report is final.
-  if (phase != run::Phase::ended) status_.report.state = run::state_of(phase);
-  // `running` is said with run_started(): a signal of it now would overtake the reply to StartRun.
-  const bool said_later = phase == run::Phase::running || phase == run::Phase::ended;
+  if (phase != run::Phase::running)
+    answer_frozen(run::fault(run::FaultKind::run_busy, "the run is ending"));
+  // `ended` is said by finish(), when the report is final; `holding` when its leaks are counted;
+  // `running` with run_started(): a signal of it now would overtake the reply to StartRun.
+  const bool said_later =
+      phase == run::Phase::running || phase == run::Phase::holding || phase == run::Phase::ended;
+  if (phase == run::Phase::running || !said_later) status_.report.state = run::state_of(phase);
   if (run::state_of(phase) != before && !said_later) observer_.run_changed(*this);
 }
 
 void ActiveRun::perform(run::Action action) {
   switch (action) {
     case run::Action::announce_start:
-      return observer_.run_started(*this);
+      observer_.run_started(*this);
+      arm_deadline();
+      return arm_lease();
     case run::Action::start_settle:
       return start_settle();
     case run::Action::start_grace:
@@ -110,6 +122,16 @@ void ActiveRun::perform(run::Action action) {
       return ask_others();
     case run::Action::ask_all_frozen:
       return ask_all_frozen();
+    case run::Action::hold_frozen:
+      return hold_frozen();
+    case run::Action::hold:
+      return hold();
+    case run::Action::look_on:
+      return look_on();
+    case run::Action::stand_down:
+      return stand_down();
+    case run::Action::start_hold:
+      return start_hold();
     case run::Action::final_snapshot:
       return final_snapshot();
     case run::Action::kill:
@@ -126,6 +148,16 @@ void ActiveRun::perform(run::Action action) {
 }
 
 void ActiveRun::go_on() {
+  if (phase_ == run::Phase::running) {
+    arm_deadline();
+    arm_lease();
+  }
+  if (phase_ == run::Phase::holding) {
+    // Whoever it held is looked at again.
+    if (verdict() == run::Verdict::observe) actions_.push_back(run::Action::look_on);
+    events_.push_back(run::Event::switched);
+  }
+  if (phase_ == run::Phase::asking && !driver_) events_.push_back(run::Event::driver_exited);
   if (phase_ == run::Phase::terminating) observer_.end_nested(*this, grace_left());
   drain();
   look();
@@ -184,12 +216,15 @@ void ActiveRun::departed(Departure departure) {
 
 void ActiveRun::end(EndRequest request) {
   if (request.grace) grace_ = std::min(grace_, *request.grace);
-  if (phase_ == run::Phase::starting || phase_ == run::Phase::running) {
+  const bool held = phase_ == run::Phase::holding;
+  if (phase_ == run::Phase::starting || phase_ == run::Phase::running || held) {
     if (request.grace) grace_ = *request.grace;  // the first to ask may lengthen it
     status_.report.end_message = std::move(request.message);
     status_.report.ended_by = std::move(request.by);
     begin_end(request.reason);
   }
+  asked_ = true;
+  overruled_ = overruled_ || request.reason == run::EndReason::parent_ended;
   raise(run::Event::end_requested);
   look();
 }
@@ -225,6 +260,7 @@ void ActiveRun::look() {
   if (when_frozen_) return look_whether_frozen();
   if (phase_ == run::Phase::ended) return;
   if (phase_ == run::Phase::closing) return look_at_whole();
+  if (setting_) look_whether_set();
   look_at_work();
 }
 

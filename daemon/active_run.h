@@ -46,10 +46,24 @@ class RunObserver {
   virtual void run_leaked(ActiveRun& run) = 0;    // leaks were found, or more of them
   virtual void run_stuck(ActiveRun& run) = 0;     // killed, and still there past the bound
   virtual void run_changed(ActiveRun& run) = 0;   // its state, or what it says of itself
+  virtual void run_held(ActiveRun& run) = 0;      // its processes are left in place, and counted
   virtual void run_ended(ActiveRun& run) = 0;     // nothing is left; once, last of all
 
   // Whether a run that is nested in it has not ended: then it does not end either.
   virtual bool holds_runs(const ActiveRun& run) = 0;
+  // Whether nothing is to be done to it but to look on: by its own word, that of one that it is
+  // nested in, or the service's. `overruled`: an end from above counts more than its own word.
+  virtual bool observes(const ActiveRun& run, bool overruled) = 0;
+  // Moves these of its processes to a new run of kind `kept`, by this rule. Fails where none could
+  // be moved; the others are in the result.
+  struct Kept {
+    run::DirectoryName name;
+    std::vector<run::Process> processes;
+  };
+  virtual Result<Kept> keep(const ActiveRun& run, std::vector<run::Process> processes,
+                            const std::string& rule) = 0;
+  // Independent runs that were started from inside it and live: their drivers, as rows.
+  virtual std::vector<run::Process> spared_by(const ActiveRun& run) = 0;
   // It is ending, and so are those nested in it, within this grace. May be said again.
   virtual void end_nested(ActiveRun& run, std::chrono::microseconds grace) = 0;
 };
@@ -98,6 +112,25 @@ class ActiveRun {
   };
   void end(EndRequest request);
 
+  // Enforcement may have changed: an end that only looked on goes on, one under way stands down.
+  void switched();
+  // Freezes or thaws work/; `done` is told once: when the kernel says so, or why it did not (thawed
+  // again then). Only while running or holding.
+  using Done = base::Callback<void(run::Answer<void>)>;
+  void set_frozen(bool frozen, Done done);
+  // Takes what it says of itself from `record`, and its deadline.
+  Result<void> amend(run::Record record);
+  // Takes or renews the lease; zero drops it.
+  Result<void> renew_lease(std::chrono::microseconds ttl);
+  // A lease that lasts until every copy of the fd is closed. `text` is for people.
+  Result<UniqueFd> acquire_lease(std::string text);
+  // Moves these of its processes to a run of their own.
+  run::Answer<run::DirectoryName> release(const std::vector<uint32_t>& pids);
+  // Whether the end of a run that it is nested in counts more than its own word.
+  bool overruled() const { return overruled_; }
+  // Its processes are all that there is of it, or its driver was found running.
+  void take_over(std::optional<cgroup::Pidfd> driver);
+
   Result<void> signal_driver(int number);
   Result<void> signal_everyone(int number);
   // The processes in work/, looked at now and not described yet (cgroup/processes.h).
@@ -118,6 +151,11 @@ class ActiveRun {
   void ask_driver();
   void ask_others();
   void ask_all_frozen();
+  void hold_frozen();
+  void hold();
+  void look_on();
+  void stand_down();
+  void start_hold();
   void final_snapshot();
   void kill();
   void arm_proof();
@@ -129,6 +167,18 @@ class ActiveRun {
   bool note_strangers();
   void kill_whole();
   void finish();
+
+  run::Verdict verdict() const;
+  void held(std::vector<run::Process> rows, run::Outcome outcome);
+  void arm_hold();
+  void arm_deadline();
+  void arm_lease();
+  void lease_closed(const UniqueFd* end);
+  void lease_lost();
+  void thawed();
+  void spare();
+  void answer_frozen(run::Answer<void> answer);
+  void look_whether_set();
 
   Result<void> know(Born born);
   void know(pid_t driver, std::optional<pid_t> session, std::optional<pid_t> group,
@@ -188,8 +238,25 @@ class ActiveRun {
 
   std::chrono::microseconds grace_;
   base::Moment end_began_, killed_at_;
-  std::optional<uint64_t> kill_at_usec_;  // CLOCK_MONOTONIC
+  std::optional<uint64_t> kill_at_usec_;     // CLOCK_MONOTONIC
+  std::optional<uint64_t> hold_until_usec_;  // CLOCK_MONOTONIC
   bool all_asked_ = false;
+  bool driver_asked_ = false;
+  bool asked_ = false;      // an end was asked for: no policy of its own spares
+  bool overruled_ = false;  // by the end of the run that it is nested in
+  Source deadline_, lease_over_, hold_over_;
+  struct Lease {
+    UniqueFd end;  // ours; the other is the holder's
+    std::string text;
+    Source closed;
+  };
+  std::vector<std::unique_ptr<Lease>> leases_;
+  struct Setting {
+    bool frozen;
+    Done done;
+    Source overdue;
+  };
+  std::optional<Setting> setting_;  // a person's freeze or thaw that waits for the kernel
   Source settle_, half_grace_, grace_over_, proof_, freeze_bound_, reaping_;
   std::optional<cgroup::Freeze> freeze_;
   base::Callback<void(const cgroup::Group& work)>

@@ -17,10 +17,6 @@
 namespace corral::daemon {
 namespace {
 
-uint64_t monotonic_now() {
-  return base::Moment::now().monotonic_usec;
-}
-
 // A signal to all of a tree that is worth a line in the log and no more when it fails: the kill
 // does not depend on it.
 void ask(const cgroup::Group& work, int number, pid_t except) {
@@ -37,7 +33,7 @@ void ActiveRun::start_settle() {
 }
 
 void ActiveRun::start_grace() {
-  kill_at_usec_ = monotonic_now() + static_cast<uint64_t>(grace_.count());
+  kill_at_usec_ = base::Moment::now().monotonic_usec + static_cast<uint64_t>(grace_.count());
   save_ending(false);
   arm_grace();
 }
@@ -50,7 +46,7 @@ void ActiveRun::arm_grace() {
 }
 
 std::chrono::microseconds ActiveRun::grace_left() const {
-  const auto now = monotonic_now();
+  const auto now = base::Moment::now().monotonic_usec;
   return std::chrono::microseconds(kill_at_usec_ && *kill_at_usec_ > now ? *kill_at_usec_ - now
                                                                          : 0);
 }
@@ -58,7 +54,8 @@ std::chrono::microseconds ActiveRun::grace_left() const {
 // Grace was already made no longer than what the joining request asked.
 void ActiveRun::shorten_grace() {
   if (!kill_at_usec_) return;
-  const uint64_t sooner = monotonic_now() + static_cast<uint64_t>(grace_.count());
+  const uint64_t sooner =
+      base::Moment::now().monotonic_usec + static_cast<uint64_t>(grace_.count());
   if (sooner >= *kill_at_usec_) return;
   kill_at_usec_ = sooner;
   arm_grace();
@@ -80,20 +77,24 @@ pid_t ActiveRun::live_driver() const {
 }
 
 void ActiveRun::ask_driver() {
-  auto work = directory_.open_work();
-  for (const int number : {status_.policy.term_signal, SIGCONT})
-    (void)signal_driver(number);             // may be gone already
-  if (work) (void)cgroup::thaw_tree(*work);  // a frozen one is killed all the same
+  if (!driver_ || driver_->departed()) return raise(run::Event::driver_exited);
+  if (!std::exchange(driver_asked_, true)) {
+    for (const int number : {status_.policy.term_signal, SIGCONT})
+      (void)signal_driver(number);  // may be gone already
+  }
+  thawed();
 }
 
 void ActiveRun::ask_others() {
   observer_.end_nested(*this, grace_left());
+  spare();
   auto work = directory_.open_work();
   if (!work) return;
+  if (all_asked_) return thawed();  // by an end that stood down
   leaks_.asked(rows_of(snapshot(*work, work_path(), lineage_, {live_driver()})));
   save_ending(true);
   ask(*work, SIGTERM, live_driver());
-  (void)cgroup::thaw_tree(*work);  // a frozen one is killed all the same
+  thawed();
   count_leaks();
   look();
 }
@@ -101,17 +102,19 @@ void ActiveRun::ask_others() {
 void ActiveRun::ask_all_frozen() {
   observer_.end_nested(*this, grace_left());
   freeze_then([this](const cgroup::Group& work) {
+    spare();
     leaks_.asked(rows_of(snapshot(work, work_path(), lineage_, {})));
     save_ending(true);
     ask(work, SIGTERM, 0);
     freeze_.reset();
-    (void)cgroup::thaw_tree(work);  // a frozen one is killed all the same
+    thawed();
     count_leaks();
   });
 }
 
 void ActiveRun::final_snapshot() {
   freeze_then([this](const cgroup::Group& work) {
+    spare();
     leaks_.condemned(rows_of(snapshot(work, work_path(), lineage_, {live_driver()})));
     count_leaks();
   });
@@ -123,7 +126,8 @@ void ActiveRun::kill() {
   const auto killed = work ? cgroup::kill(*work) : Result<void>(work.error());
   if (!killed && !cgroup::is_gone(killed.error()))
     log(Level::error, "run {}: {}", record_.id.text(), killed.error().message);
-  freeze_.reset();  // only now: nobody ran between the snapshot and the kill
+  freeze_.reset();         // only now: nobody ran between the snapshot and the kill
+  status_.frozen = false;  // the dead are thawed
   killed_at_ = base::Moment::now();
   arm_proof();
   look();
@@ -238,6 +242,9 @@ void ActiveRun::finish() {
   reaping_.reset();
   opener_exited_.reset();
   opener_.reset();
+  leases_.clear();
+  status_.leases.clear();
+  leaks_.kept(observer_.spared_by(*this), "Parent \"\"");
   watch_.reset();  // before rmdir
   // This reaches one that a driver moved out of init/.
   if (supervisor_) (void)supervisor_->signal(SIGKILL);  // gone, as a rule
@@ -271,9 +278,12 @@ void ActiveRun::save_ending(bool all_asked) {
   const run::Ending ending{.reason = status_.report.end_reason,
                            .message = status_.report.end_message,
                            .ended_by = status_.report.ended_by,
+                           .asked = asked_,
+                           .holding = phase_ == run::Phase::holding,
                            .all_asked = all_asked_,
                            .began = end_began_,
-                           .kill_at_usec = kill_at_usec_.value_or(0)};
+                           .kill_at_usec = kill_at_usec_.value_or(0),
+                           .hold_until_usec = hold_until_usec_.value_or(0)};
   const auto saved = directory_.write_record(run::kEndXattr, run::to_json(ending));
   if (!saved)
     log(Level::warning, "run {}: record its end: {}", record_.id.text(), saved.error().message);

@@ -30,7 +30,17 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
   const auto members = read_members(run->directory_);
   auto ending = read_ending(run->directory_);
   run->is_opened() ? run->tie() : run->watch_work();
+  if (auto work = run->directory_.open_work()) {
+    const auto events = work->events();
+    run->status_.frozen = events && events->frozen;
+  }
   if (!members && run->opener_ && !ending) return run;  // to be attached yet
+  if (!members && run->record_.kind == run::Kind::kept) {
+    run->phase_ = run::Phase::running;
+    if (ending) run->resume_end(*ending);
+    run->status_.report.state = run::state_of(run->phase_);
+    return run;
+  }
   if (!members) {
     // Half made: its driver was never let go. Whoever asked for it has no answer to lose.
     run->status_.report.result = run::RunResult::start_failed;
@@ -70,7 +80,14 @@ void ActiveRun::resume_end(const run::Ending& ending) {
   report.end_message = ending.message;
   report.ended_by = ending.ended_by;
   end_began_ = ending.began;
+  asked_ = ending.asked;
   all_asked_ = ending.all_asked;
+  if (ending.holding) {
+    phase_ = run::Phase::holding;
+    if (ending.hold_until_usec == 0) return;
+    hold_until_usec_ = ending.hold_until_usec;
+    return arm_hold();
+  }
   phase_ = all_asked_ ? run::Phase::terminating : run::Phase::asking;
   kill_at_usec_ = ending.kill_at_usec;
   arm_grace();

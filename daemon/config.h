@@ -12,9 +12,6 @@ namespace corral::daemon {
 
 using std::chrono::microseconds;
 
-// Whether ends are carried out, or only looked at.
-enum class Enforcement { enforce, observe };
-
 // What an administrator may choose. daemon/constants.h has the key, the default and the range of
 // each; docs/corrald.conf.md says what they mean. Nothing is set in one that is made by itself:
 // Configuration makes those that are whole.
@@ -27,7 +24,7 @@ struct Config {
   run::OnDriverExit on_driver_exit{};
   microseconds settle{}, grace{};
   std::optional<microseconds> runtime_max, hold_max;  // nothing: for as long as it takes
-  Enforcement enforcement{};
+  run::Enforcement enforcement{};  // of the service, until SetEnforcement says otherwise
   uint64_t keep_reports = 0;
   std::optional<microseconds> keep_reports_for;  // nothing: for ever
 

@@ -38,10 +38,8 @@ void apply_defaults(run::Policy& policy, const Config& config) {
   policy.on_driver_exit = config.on_driver_exit;
   policy.settle = config.settle;
   policy.grace = config.grace;
-  // Those that run::Policy cannot hold yet.
-  if (config.runtime_max || config.hold_max || config.enforcement != Enforcement::enforce)
-    log(Level::warning,
-        "RuntimeMaxSec=, HoldMaxSec= and Enforcement= are read and have no effect yet");
+  policy.runtime_max = config.runtime_max;
+  policy.hold_max = config.hold_max;
 }
 
 Instance Instance::of(uid_t uid) {

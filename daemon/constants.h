@@ -40,7 +40,7 @@ struct Setting {
   std::string_view section, key;
   std::string_view standard;  // the default; Instance has those of a user's service that differ
   std::variant<PathKey, SpanKey, LimitKey, CountKey, WordKey<run::OnDriverExit>,
-               WordKey<Enforcement>>
+               WordKey<run::Enforcement>>
       kind;
   std::string_view what;
 };
@@ -69,7 +69,7 @@ inline constexpr std::array kSettings = {
     Setting{"Runs", "HoldMaxSec", "infinity", LimitKey{&Config::hold_max, 1ms, kTenYears},
             "How long what is left may be held"},
     Setting{"Runs", "Enforcement", "enforce",
-            WordKey<Enforcement>{&Config::enforcement, "enforce or observe"},
+            WordKey<run::Enforcement>{&Config::enforcement, "enforce or observe"},
             "Whether ends are carried out, or only looked at"},
     Setting{"Runs", "KeepReports", "1000", CountKey{&Config::keep_reports, 1, 1'000'000},
             "Of ended runs: the newest"},

@@ -12,6 +12,25 @@ void LeakBook::condemned(std::vector<run::Process> snapshot) {
   add(std::move(snapshot), run::Outcome::kill, "");
 }
 
+void LeakBook::held(std::vector<run::Process> snapshot, run::Outcome outcome) {
+  // Who was held before and is not seen now went by itself.
+  for (auto& [key, process] : entries_) {
+    const bool was_held =
+        process.outcome == run::Outcome::left || process.outcome == run::Outcome::frozen;
+    if (was_held) process.outcome = run::Outcome::exited;
+  }
+  add(std::move(snapshot), outcome, "");
+}
+
+void LeakBook::kept(std::vector<run::Process> processes, const std::string& rule) {
+  for (auto& process : processes) {
+    const Key key{process.pid, process.start_time};
+    process.outcome = run::Outcome::kept;
+    process.rule = rule;
+    entries_.insert_or_assign(key, std::move(process));
+  }
+}
+
 void LeakBook::strangers(std::vector<run::Process> snapshot) {
   add(std::move(snapshot), run::Outcome::kill, "stranger");
 }
@@ -32,7 +51,8 @@ void LeakBook::escaped(run::Process process) {
 
 // The later word wins: who was asked and is still there is killed; who went in between keeps
 // `term`.
-void LeakBook::add(std::vector<run::Process> snapshot, run::Outcome outcome, const char* rule) {
+void LeakBook::add(std::vector<run::Process> snapshot, run::Outcome outcome,
+                   const std::string& rule) {
   for (auto& process : snapshot) {
     const Key key{process.pid, process.start_time};
     const auto [entry, is_new] = entries_.try_emplace(key, std::move(process));
@@ -44,12 +64,14 @@ void LeakBook::add(std::vector<run::Process> snapshot, run::Outcome outcome, con
 
 void LeakBook::write_to(run::Report& report) const {
   report.leaks.clear();
-  report.leaks_omitted = report.terminated = report.killed = report.stuck = report.escaped = 0;
+  report.leaks_omitted = report.terminated = report.killed = report.stuck = report.escaped =
+      report.kept = 0;
   report.leaks_found = entries_.size();
   for (const auto& [key, process] : entries_) {
     report.terminated += process.outcome == run::Outcome::term ? 1 : 0;
     report.killed += process.outcome == run::Outcome::kill ? 1 : 0;
     report.stuck += process.outcome == run::Outcome::stuck ? 1 : 0;
+    report.kept += process.outcome == run::Outcome::kept ? 1 : 0;
     report.escaped += process.outcome == run::Outcome::escaped ? 1 : 0;
     report.leaks.push_back(process);
   }

@@ -18,6 +18,10 @@ class LeakBook {
   void asked(std::vector<run::Process> snapshot);
   // Everyone of the snapshot is about to be killed.
   void condemned(std::vector<run::Process> snapshot);
+  // Everyone of the snapshot stays where it is: `frozen`, or as it is (`left`).
+  void held(std::vector<run::Process> snapshot, run::Outcome outcome);
+  // Moved to a run of its own, or never part of the end, by this rule.
+  void kept(std::vector<run::Process> processes, const std::string& rule);
   // Found outside work/: killed with the whole directory, and reported with the rule "stranger".
   void strangers(std::vector<run::Process> snapshot);
   // Killed and still there.
@@ -32,7 +36,7 @@ class LeakBook {
 
  private:
   using Key = std::pair<uint32_t, uint64_t>;
-  void add(std::vector<run::Process> snapshot, run::Outcome outcome, const char* rule);
+  void add(std::vector<run::Process> snapshot, run::Outcome outcome, const std::string& rule);
   std::map<Key, run::Process> entries_;
 };
 

@@ -23,6 +23,7 @@ Service::Service(Loop& loop, const Settings& settings, Store store,
       janitor_(config_.remove),
       spawner_(loop, config_.spawner_socket, config_.spawn) {
   apply_defaults(default_policy_, config_);
+  enforcement_ = store_.read_enforcement().value_or(config_.enforcement);
   if (auto root = require_root(); !root)
     log(Level::error, "no run can start: {}", root.error().message);
   janitor_source_ = loop_.on_readable(janitor_.fd(), [this] {
@@ -47,7 +48,11 @@ Entry& Service::entry_of(const ActiveRun& run) {
 void Service::attach(dbus::Server& server) {
   server_ = &server;
   const auto all = registry_.all();  // a copy: runs may end while we go through them
-  for (Entry* entry : all) server_->publish(entry->status);
+  for (Entry* entry : all) {
+    if (entry->run && observes(*entry->run, entry->run->overruled()))
+      entry->status.report.enforcement = run::Enforcement::observe;
+    server_->publish(entry->status);
+  }
   for (Entry* entry : all) {
     if (entry->run) entry->run->go_on();
   }
@@ -91,14 +96,17 @@ void Service::run_stuck(ActiveRun& run) {
                     process.state, process.wchan.empty() ? "" : " in ", process.wchan);
     if (names.size() > 1024) break;
   }
-  entry.waiters.stuck(fmt::format(
-      "end run \"{}\": killed, and {} still there: {}; it ends when the kernel lets them go",
-      entry.id.text(), entry.status.report.stuck, names));
+  entry.waiters.fail_ends(
+      {run::FaultKind::still_populated,
+       fmt::format(
+           "end run \"{}\": killed, and {} still there: {}; it ends when the kernel lets them go",
+           entry.id.text(), entry.status.report.stuck, names)});
 }
 
 void Service::run_changed(ActiveRun& run) {
   if (server_ != nullptr)
-    server_->changed(run.status(), {"State", "EndReason", "EndMessage", "EndedBy"});
+    server_->changed(run.status(),
+                     {"State", "EndReason", "EndMessage", "EndedBy", "Frozen", "Leases"});
 }
 
 void Service::run_ended(ActiveRun& run) {
@@ -193,7 +201,8 @@ dbus::ManagerProperties Service::manager_properties() {
                                      .boot_id = boot_id_,
                                      .features = features_,
                                      .runs = static_cast<uint32_t>(registry_.live()),
-                                     .leaks = 0};
+                                     .leaks = 0,
+                                     .enforcement = enforcement_};
   for (const Entry* entry : registry_.all()) {
     if (!entry->ended())
       properties.leaks += static_cast<uint32_t>(entry->status.report.leaks_found);
@@ -206,8 +215,12 @@ std::vector<dbus::ConfigurationRow> Service::configuration() {
 }
 
 uint32_t Service::descendants(const run::Invocation& invocation) {
-  Entry* entry = registry_.of(invocation);
-  return entry != nullptr && entry->run ? entry->run->count() : 0;
+  uint32_t count = 0;
+  for (const Entry* entry : registry_.all()) {
+    if (entry->run && (entry->invocation == invocation || registry_.is_nested(*entry, invocation)))
+      count += entry->run->count();
+  }
+  return count;
 }
 
 }  // namespace corral::daemon

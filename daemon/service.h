@@ -1,5 +1,6 @@
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,21 @@ class Service final : public dbus::Calls, public RunObserver {
                                 run::DriverExit exit, int32_t status) override;
   void end_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
                dbus::Reply<run::Report> reply) override;
+  void end_runs(const dbus::Caller& caller, dbus::EndRunsOptions options,
+                dbus::Reply<std::vector<dbus::EndedRow>> reply) override;
+  void freeze_run(const dbus::Caller& caller, const dbus::RunRef& ref, bool frozen,
+                  dbus::Reply<void> reply) override;
+  run::Answer<void> set_run(const dbus::Caller& caller, const dbus::RunRef& ref,
+                            dbus::SetOptions options) override;
+  run::Answer<void> renew_lease(const dbus::Caller& caller, const dbus::RunRef& ref,
+                                std::chrono::microseconds ttl) override;
+  run::Answer<UniqueFd> acquire_lease(const dbus::Caller& caller, const dbus::RunRef& ref,
+                                      std::string who, std::string why) override;
+  void adopt_processes(const dbus::Caller& caller, run::Spec spec, std::vector<uint32_t> pids,
+                       dbus::Reply<dbus::RunName> reply) override;
+  run::Answer<dbus::RunName> release(const dbus::Caller& caller, const run::Invocation& run,
+                                     std::vector<uint32_t> pids) override;
+  run::Answer<void> set_enforcement(const dbus::Caller& caller, run::Enforcement value) override;
   void wait_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::WaitOptions options,
                 dbus::Reply<run::Status> reply) override;
   run::Answer<run::Report> get_report(const dbus::Caller& caller, const dbus::RunRef& ref) override;
@@ -79,7 +95,12 @@ class Service final : public dbus::Calls, public RunObserver {
   void run_leaked(ActiveRun& run) override;
   void run_stuck(ActiveRun& run) override;
   void run_changed(ActiveRun& run) override;
+  void run_held(ActiveRun& run) override;
   void run_ended(ActiveRun& run) override;
+  bool observes(const ActiveRun& run, bool overruled) override;
+  Result<Kept> keep(const ActiveRun& run, std::vector<run::Process> processes,
+                    const std::string& rule) override;
+  std::vector<run::Process> spared_by(const ActiveRun& run) override;
   bool holds_runs(const ActiveRun& run) override;
   void end_nested(ActiveRun& run, std::chrono::microseconds grace) override;
 
@@ -104,8 +125,42 @@ class Service final : public dbus::Calls, public RunObserver {
   void fail_start(Entry& entry, const std::string& place, const Error& error);
   run::Fault fault_of_start(const Entry& entry, const Error& error);
 
+  // service_ends.cpp
+  // A call to EndRuns: its rows fill as the ends are told.
+  struct EndBatch {
+    dbus::Reply<std::vector<dbus::EndedRow>> reply;
+    std::vector<dbus::EndedRow> rows = {};
+    size_t open = 1;  // and one for the asking itself
+  };
+  void end_entry(Entry& entry, dbus::EndOptions options, std::string by,
+                 dbus::Reply<run::Report> reply);
+  std::optional<run::Fault> observed_fault(const Entry& entry) const;
+  void tell_observed(Entry& entry);
+  std::vector<Entry*> choose(const dbus::Caller& caller, const dbus::EndRunsOptions& options);
+  void end_told(std::list<EndBatch>::iterator batch);
+
+  // service_policy.cpp
+  // One answer for all that are to be frozen or thawed.
+  struct FreezeBatch {
+    dbus::Reply<void> reply;
+    std::optional<run::Fault> failed = {};
+    size_t open = 1;  // and one for the asking itself
+  };
+  void enforcement_changed();
+  run::Answer<Entry*> live_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act,
+                               const char* what);
+  run::Answer<ActiveRun*> leased(const dbus::Caller& caller, const dbus::RunRef& ref);
+
+  // service_keep.cpp
+  Error forget_kept(Entry& entry, const std::string& place, Error why);
+
   // service_open.cpp
-  run::Answer<Entry*> parent_for(const dbus::Caller& caller, const run::Spec& spec);
+  // What the new run descends from: whom it is nested in, or whom it is independent of.
+  struct Descent {
+    Entry* parent = nullptr;
+    std::optional<run::DirectoryName> spared_from;
+  };
+  run::Answer<Descent> descent_of(const dbus::Caller& caller, const run::Spec& spec);
   Result<void> begin_opened(Entry& entry, run::Record record, const std::string& place);
   run::Answer<ActiveRun*> opened_by(const dbus::Caller& caller, const run::Invocation& run,
                                     const char* what);
@@ -118,8 +173,11 @@ class Service final : public dbus::Calls, public RunObserver {
   void leave_alone(const cgroup::Group& group, const Error& why);
   void recover_stubs();
 
-  run::Answer<Entry*> find_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act);
-  std::optional<run::Fault> refuse(const dbus::Caller& caller, const Entry& entry, dbus::Act act);
+  run::Answer<Entry*> find_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act,
+                               bool allow_self = false);
+  std::optional<run::Fault> refuse(const dbus::Caller& caller, const Entry& entry, dbus::Act act,
+                                   bool allow_self = false);
+  static bool matches(const dbus::RunFilter& filter, const Entry& entry);
   dbus::Position position(const Seat& seat, const Entry& entry);
   bool may_see(const dbus::Caller& caller, const Entry& entry);
   Entry& entry_of(const ActiveRun& run);
@@ -146,6 +204,9 @@ class Service final : public dbus::Calls, public RunObserver {
   Source burial_, dropping_, stop_bound_;
   std::vector<run::Invocation> unsaved_;  // reports that the store did not take yet
   std::vector<std::string> features_;
+  run::Enforcement enforcement_ = run::Enforcement::enforce;
+  std::list<EndBatch> ends_;
+  std::list<FreezeBatch> freezes_;
   dbus::Server* server_ = nullptr;
   base::Callback<void()> stopped_;
   bool probing_ = false;

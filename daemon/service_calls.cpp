@@ -21,7 +21,7 @@ run::Answer<T> refusal(run::Fault fault) {
 }  // namespace
 
 std::optional<run::Fault> Service::refuse(const dbus::Caller& caller, const Entry& entry,
-                                          dbus::Act act) {
+                                          dbus::Act act, bool allow_self) {
   const Seat seat = act == dbus::Act::see ? Seat{.known = true, .why_not = {}, .run = {}}
                                           : seat_of(caller, root_ ? &*root_ : nullptr);
   return dbus::refuse({.act = act,
@@ -29,7 +29,8 @@ std::optional<run::Fault> Service::refuse(const dbus::Caller& caller, const Entr
                        .owner_uid = entry.status.report.owner_uid,
                        .system_bus = settings_.bus.kind == dbus::BusKind::system,
                        .position = position(seat, entry),
-                       .run = entry.id.text()});
+                       .run = entry.id.text(),
+                       .allow_self = allow_self});
 }
 
 // The seat as it is seen from one run.
@@ -48,21 +49,11 @@ bool Service::may_see(const dbus::Caller& caller, const Entry& entry) {
 }
 
 run::Answer<Entry*> Service::find_for(const dbus::Caller& caller, const dbus::RunRef& ref,
-                                      dbus::Act act) {
+                                      dbus::Act act, bool allow_self) {
   auto entry = registry_.find(ref);
   if (!entry) return entry;
-  if (auto refused = refuse(caller, **entry, act)) return refusal<Entry*>(*refused);
+  if (auto refused = refuse(caller, **entry, act, allow_self)) return refusal<Entry*>(*refused);
   return entry;
-}
-
-void Service::end_run(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
-                      dbus::Reply<run::Report> reply) {
-  auto entry = find_for(caller, ref, dbus::Act::end);
-  if (!entry) return reply(refusal<run::Report>(entry.error()));
-  if ((*entry)->ended()) return reply((*entry)->status.report);
-  (*entry)->waiters.for_end(std::move(reply));
-  (*entry)->run->end(
-      {.grace = options.grace, .message = std::move(options.reason), .by = who(caller).text()});
 }
 
 void Service::wait_run(const dbus::Caller&, const dbus::RunRef& ref, dbus::WaitOptions options,

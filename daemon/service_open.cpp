@@ -22,8 +22,8 @@ run::ProcessName name_of(const dbus::Caller& caller) {
 
 }  // namespace
 
-// The run that the new one is nested in; nullptr for none.
-run::Answer<Entry*> Service::parent_for(const dbus::Caller& caller, const run::Spec& spec) {
+run::Answer<Service::Descent> Service::descent_of(const dbus::Caller& caller,
+                                                  const run::Spec& spec) {
   const auto refused = [&](FaultKind kind, const std::string& why) {
     return run::fault(kind, fmt::format("start run \"{}\": {}", spec.id.text(), why));
   };
@@ -34,19 +34,15 @@ run::Answer<Entry*> Service::parent_for(const dbus::Caller& caller, const run::S
   Entry* parent = seat.run ? registry_.of(seat.run->invocation) : nullptr;
   if (seat.run && parent == nullptr)
     return refused(FaultKind::access_denied, "the caller sits in a run that is not known");
-  if (spec.parent && spec.parent->empty() && parent != nullptr)
-    return refused(
-        FaultKind::not_supported,
-        fmt::format("the caller is inside run \"{}\", and an independent run from inside "
-                    "one is not supported yet; leave Parent out, or ask from outside",
-                    parent->id.text()));
+  if (spec.parent && spec.parent->empty()) return Descent{nullptr, seat.run};
   if (spec.parent && !spec.parent->empty()) {
     auto named =
         find_for(caller, {*run::RunId::parse(*spec.parent), std::nullopt}, dbus::Act::signal);
-    if (!named) return named;
+    if (!named) return tl::unexpected(std::move(named.error()));
     parent = *named;
   }
-  if (parent == nullptr || parent->status.report.state == run::State::running) return parent;
+  if (parent == nullptr || parent->status.report.state == run::State::running)
+    return Descent{parent, {}};
   return refused(FaultKind::run_busy,
                  fmt::format("its parent, run \"{}\", is {}", parent->id.text(),
                              run::word(parent->status.report.state)));

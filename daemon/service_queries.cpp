@@ -68,13 +68,18 @@ run::Answer<std::vector<const run::Status*>> Service::list_runs(const dbus::Call
                                                                 const dbus::RunFilter& filter) {
   std::vector<const run::Status*> found;
   for (const Entry* entry : registry_.all()) {
-    const auto& status = entry->status;
-    if (filter.state ? status.report.state != *filter.state : entry->ended() && !filter.all)
-      continue;
-    if (has_owner(status, filter.owner) && has_label(status, filter.label))
-      found.push_back(&status);
+    if (matches(filter, *entry)) found.push_back(&entry->status);
   }
   return found;
+}
+
+bool Service::matches(const dbus::RunFilter& filter, const Entry& entry) {
+  const auto& status = entry.status;
+  if (filter.state ? status.report.state != *filter.state : entry.ended() && !filter.all)
+    return false;
+  const std::string parent = status.parent ? status.parent->id.text() : "";
+  if (filter.parent && *filter.parent != parent) return false;
+  return has_owner(status, filter.owner) && has_label(status, filter.label);
 }
 
 run::Answer<std::vector<dbus::ProcessRow>> Service::list_processes(

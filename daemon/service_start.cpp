@@ -78,8 +78,8 @@ run::Answer<std::variant<Entry*, Service::Beginning>> Service::admit(const dbus:
       known->status.report.owner_uid == caller.uid)
     return known;
   if (auto refused = refuse_start(caller, spec.id)) return tl::unexpected(std::move(*refused));
-  auto parent = parent_for(caller, spec);
-  if (!parent) return tl::unexpected(std::move(parent.error()));
+  auto descent = descent_of(caller, spec);
+  if (!descent) return tl::unexpected(std::move(descent.error()));
   if (known != nullptr && !known->ended())
     return run::fault(
         run::FaultKind::run_exists,
@@ -88,13 +88,18 @@ run::Answer<std::variant<Entry*, Service::Beginning>> Service::admit(const dbus:
             spec.id.text(), run::word(known->status.report.state), known->invocation.text()));
 
   auto record = make_record(spec, caller.uid, boot_id_, containment_of(*root_));
+  record.spared_from = descent->spared_from;
   auto entry = std::make_unique<Entry>(loop_, record.id, record.invocation);
   entry->status = initial_status(record);
   std::string place = run::directory_name(record.id, record.invocation);
-  if (*parent != nullptr) {
-    entry->status.parent = run::DirectoryName{(*parent)->id, (*parent)->invocation};
-    place = nested_place((*parent)->run->place(), place);
+  if (const Entry* parent = descent->parent) {
+    entry->status.parent = run::DirectoryName{parent->id, parent->invocation};
+    place = nested_place(parent->run->place(), place);
+    if (parent->status.report.enforcement == run::Enforcement::observe)
+      entry->status.report.enforcement = run::Enforcement::observe;
   }
+  if (enforcement_ == run::Enforcement::observe)
+    entry->status.report.enforcement = run::Enforcement::observe;
   return Beginning{std::move(entry), std::move(record), std::move(place)};
 }
 

@@ -23,31 +23,6 @@ std::string range_of(Bound least, Bound most) {
   return fmt::format("{} to {}", base::exact_span(least), base::exact_span(most));
 }
 
-std::string_view word_of(Enforcement value) {
-  return value == Enforcement::enforce ? "enforce" : "observe";
-}
-std::string_view word_of(run::OnDriverExit value) {
-  return run::word(value);
-}
-
-std::optional<Enforcement> parse(std::string_view text, Enforcement) {
-  for (const auto value : {Enforcement::enforce, Enforcement::observe})
-    if (word_of(value) == text) return value;
-  return std::nullopt;
-}
-std::optional<run::OnDriverExit> parse(std::string_view text, run::OnDriverExit) {
-  return run::parse_word<run::OnDriverExit>(text);
-}
-
-// Whether `text` is one of "a, b or c".
-bool is_listed(std::string_view text, std::string_view list) {
-  return std::ranges::any_of(base::split(list, ' '), [&](std::string_view word) {
-    return word != "or" &&
-           (word == text ||
-            (word.ends_with(',') && word.size() == text.size() + 1 && word.starts_with(text)));
-  });
-}
-
 Error wrong(std::string_view what, const Setting& setting) {
   return {fmt::format("{}; allowed: {}", what, allowed(setting)), 0};
 }
@@ -97,9 +72,8 @@ Result<void> set_as(const CountKey& kind, Config& config, const Setting& setting
 template <typename Enum>
 Result<void> set_as(const WordKey<Enum>& kind, Config& config, const Setting& setting,
                     std::string_view text) {
-  const auto value = parse(text, Enum{});
-  if (!value)
-    return wrong(is_listed(text, kind.allowed) ? "not supported yet" : "not a known word", setting);
+  const auto value = run::parse_word<Enum>(text);
+  if (!value) return wrong("not a known word", setting);
   config.*kind.field = *value;
   return {};
 }
@@ -130,7 +104,7 @@ std::string text_of(const Config& config, const Setting& setting) {
         return limit ? base::exact_span(*limit) : std::string(kInfinity);
       },
       [&](const CountKey& kind) { return std::to_string(config.*kind.field); },
-      [&](const auto& kind) { return std::string(word_of(config.*kind.field)); },
+      [&](const auto& kind) { return std::string(run::word(config.*kind.field)); },
   };
   return std::visit(cases, setting.kind);
 }

@@ -31,7 +31,8 @@ Result<UniqueFd> open_or_make(int parent, const std::string& name) {
   return base::open_at(parent, name, O_RDONLY | O_DIRECTORY);
 }
 
-constexpr const char* kParts[] = {"live", "ended", "broken"};
+constexpr const char* kParts[] = {"live", "ended", "broken", "."};
+constexpr const char* kEnforcement = "enforcement";
 
 Error in_directory(Error error, const std::string& directory) {
   error.message += fmt::format(
@@ -62,22 +63,25 @@ std::vector<std::string> names_in(const UniqueFd& directory) {
 
 }  // namespace
 
-Store::Store(UniqueFd live, UniqueFd ended, UniqueFd broken)
-    : live_(std::move(live)), ended_(std::move(ended)), broken_(std::move(broken)) {}
+Store::Store(UniqueFd live, UniqueFd ended, UniqueFd broken, UniqueFd top)
+    : live_(std::move(live)),
+      ended_(std::move(ended)),
+      broken_(std::move(broken)),
+      top_(std::move(top)) {}
 
 Result<Store> Store::open(const std::string& directory, std::chrono::microseconds sync_delay) {
   auto top = open_or_make(AT_FDCWD, directory);
   if (!top) return top.error();
-  std::array<UniqueFd, 3> parts;
+  std::array<UniqueFd, 4> parts;
   for (size_t i = 0; i < parts.size(); ++i) {
     auto part = open_or_make(top->get(), kParts[i]);
     if (!part) return in_directory(part.error(), directory);
     parts[i] = std::move(*part);
   }
-  auto& [live, ended, broken] = parts;
+  auto& [live, ended, broken, again] = parts;
   if (faccessat(live.get(), ".", W_OK, AT_EACCESS) < 0)
     return failed(errno, fmt::format("write to {}/live", directory));
-  Store store(std::move(live), std::move(ended), std::move(broken));
+  Store store(std::move(live), std::move(ended), std::move(broken), std::move(again));
   store.syncer_ = std::make_unique<Syncer>(std::move(*top), sync_delay);
   return store;
 }
@@ -145,6 +149,18 @@ void Store::set_aside(const UniqueFd& directory, const std::string& name, const 
 
 std::vector<run::Record> Store::read_stubs() {
   return read_all<run::Record>(live_, run::parse_record);
+}
+
+Result<void> Store::write_enforcement(run::Enforcement value) {
+  auto written = base::replace_at(top_.get(), kEnforcement, std::string(run::word(value)) + "\n");
+  if (written) syncer_->changed();
+  return written;
+}
+
+std::optional<run::Enforcement> Store::read_enforcement() const {
+  auto text = base::read_at(top_.get(), kEnforcement);
+  if (!text || !text->ends_with('\n')) return std::nullopt;
+  return run::parse_word<run::Enforcement>(std::string_view(*text).substr(0, text->size() - 1));
 }
 
 std::vector<run::Status> Store::read_reports() {

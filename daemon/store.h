@@ -20,6 +20,7 @@ namespace corral::daemon {
 //   live/<invocation>.json   the record, while the run lives
 //   live/<invocation>.exit   one line of JSON (run::Exit), by the supervisor
 //   ended/<invocation>.json  a Report
+//   enforcement              one word, where it was set
 //   broken/                  what could not be read, set aside and never deleted
 //
 // Files are renamed into place whole, and synced in batches soon after: a power cut can lose the
@@ -40,17 +41,21 @@ class Store {
   Result<void> write_report(const run::Status& status);
   void forget(const run::Invocation& invocation);
 
+  // The service's own; nullopt where it was never set, or is not to be read.
+  Result<void> write_enforcement(run::Enforcement value);
+  std::optional<run::Enforcement> read_enforcement() const;
+
   // What was there at the start. A file that cannot be read is set aside and named in the log.
   std::vector<run::Record> read_stubs();
   std::vector<run::Status> read_reports();
 
  private:
-  Store(UniqueFd live, UniqueFd ended, UniqueFd broken);
+  Store(UniqueFd live, UniqueFd ended, UniqueFd broken, UniqueFd top);
   template <typename T>
   std::vector<T> read_all(const UniqueFd& directory, Result<T> (*parse)(std::string_view));
   void set_aside(const UniqueFd& directory, const std::string& name, const Error& why);
 
-  UniqueFd live_, ended_, broken_;
+  UniqueFd live_, ended_, broken_, top_;
   std::unique_ptr<Syncer> syncer_;
 };
 

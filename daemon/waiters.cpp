@@ -8,7 +8,7 @@ bool reached(const run::Status& status, dbus::Until until) {
   const bool ended = status.report.state == run::State::ended;
   if (until == dbus::Until::driver)
     return ended || status.report.driver_exit != run::DriverExit::none;
-  return ended;  // settled: no policy leaves leaks in place, so a run settles by ending
+  return ended || (until == dbus::Until::settled && status.report.state == run::State::holding);
 }
 
 void Waiters::for_end(dbus::Reply<run::Report> reply) {
@@ -41,9 +41,8 @@ void Waiters::ended(const run::Status& status) {
   for (auto& reply : std::exchange(ends_, {})) reply(status.report);
 }
 
-void Waiters::stuck(const std::string& message) {
-  for (auto& reply : std::exchange(ends_, {}))
-    reply(run::fault(run::FaultKind::still_populated, message));
+void Waiters::fail_ends(const run::Fault& fault) {
+  for (auto& reply : std::exchange(ends_, {})) reply(tl::unexpected(fault));
 }
 
 }  // namespace corral::daemon

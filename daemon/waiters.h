@@ -15,7 +15,7 @@ class Waiters {
  public:
   explicit Waiters(Loop& loop) : loop_(loop) {}
 
-  // Answered by ended() or stuck().
+  // Answered by ended() or fail_ends().
   void for_end(dbus::Reply<run::Report> reply);
   // Answered by look() when the state is there, or with the state of that moment when the time is
   // over. `status` outlives the wait.
@@ -24,7 +24,8 @@ class Waiters {
 
   void look(const run::Status& status);
   void ended(const run::Status& status);
-  void stuck(const std::string& message);
+  // All who wait for the end are told that it does not come, or not yet.
+  void fail_ends(const run::Fault& fault);
 
  private:
   struct StateWait {

@@ -14,6 +14,8 @@ std::string_view verb(Act act) {
       return "see command lines of";
     case Act::signal:
       return "act on";
+    case Act::freeze:
+      return "freeze";
     case Act::end:
       return "end";
   }
@@ -37,10 +39,19 @@ Fault denied(const Request& request) {
                   root_only ? "on the system bus only root may" : "call as that uid or as root")};
 }
 
+bool hits_all(Act act) {
+  return act == Act::end || act == Act::freeze;
+}
+
 Fault would_kill(const Request& request) {
+  if (request.act == Act::freeze)
+    return {FaultKind::would_kill_caller,
+            fmt::format("freezing run {} would freeze the caller, which is inside it; call from "
+                        "outside",
+                        request.run)};
   return {FaultKind::would_kill_caller,
-          fmt::format("ending run {} would kill the caller, which is inside it; exit instead, or "
-                      "end it from outside",
+          fmt::format("ending run {} would kill the caller, which is inside it; exit instead, set "
+                      "AllowSelf, or end it from outside",
                       request.run)};
 }
 
@@ -54,7 +65,8 @@ std::optional<Fault> refuse(const Request& request) {
     case Position::above:
       return std::nullopt;
     case Position::inside_nested:
-      if (request.act == Act::end) return would_kill(request);
+      if (request.act == Act::end && request.allow_self) return std::nullopt;
+      if (hits_all(request.act)) return would_kill(request);
       [[fallthrough]];
     case Position::inside_other:
       return Fault{
@@ -63,7 +75,7 @@ std::optional<Fault> refuse(const Request& request) {
                       "on nothing outside it",
                       verb(request.act), request.run)};
     case Position::inside_this:
-      if (request.act != Act::end) return std::nullopt;
+      if (!hits_all(request.act) || request.allow_self) return std::nullopt;
       return would_kill(request);
     case Position::unknown:
       break;

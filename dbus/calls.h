@@ -45,6 +45,16 @@ struct RunName {
 struct EndOptions {
   std::optional<microseconds> grace;  // not asked: the run's own
   std::string reason;                 // at most 256 bytes
+  bool no_block = false;              // answered at once with the report so far
+  bool allow_self = false;            // also from inside the run
+};
+
+// What is changed of a live run; what is absent stays.
+struct SetOptions {
+  std::optional<std::string> owner, description;
+  std::optional<std::map<std::string, std::string>> labels;
+  std::optional<std::optional<microseconds>> runtime_max;  // from the start; nullopt in it: none
+  std::optional<run::Enforcement> enforcement;
 };
 
 enum class Until { driver, settled, ended };
@@ -59,7 +69,25 @@ struct RunFilter {
   std::optional<std::string> owner;
   std::optional<run::State> state;
   std::optional<std::pair<std::string, std::optional<std::string>>> label;  // KEY, or KEY=VALUE
-  bool all = false;                                                         // ended ones too
+  std::optional<std::string> parent;  // the id of the run that it is nested in, "" for none
+  bool all = false;                   // ended ones too
+};
+
+// Which runs are to end, and how; none of the filters: every live one.
+struct EndRunsOptions {
+  RunFilter filter;
+  std::optional<microseconds> older_than;  // since the end of the driver, for a held one; else
+                                           // since the start
+  bool dry_run = false;
+  EndOptions end;
+};
+// What was, or would be, done to one of them.
+struct EndedRow {
+  RunName name;
+  run::State state = run::State::running;
+  uint64_t processes = 0;  // in it when it was asked
+  std::string outcome;     // "ended", "ending", "would-end", or the error's name
+  std::string message;     // the error's
 };
 
 struct ProcessFilter {
@@ -83,6 +111,7 @@ struct ManagerProperties {
   std::string version, boot_id;
   std::vector<std::string> features;
   uint32_t runs = 0, leaks = 0;
+  run::Enforcement enforcement = run::Enforcement::enforce;
 };
 
 // A value of the configuration, and where it came from: "default", "FILE:LINE" or "command line".
@@ -122,6 +151,30 @@ class Calls {
   virtual void end_run(const Caller& caller, const RunRef& ref, EndOptions options,
                        Reply<run::Report> reply) = 0;
   // Answered with the state when it is reached, or as it is at the time-out.
+  // A row for each run of the filter that the caller may act on, when all of them have ended or are
+  // stuck.
+  virtual void end_runs(const Caller& caller, EndRunsOptions options,
+                        Reply<std::vector<EndedRow>> reply) = 0;
+  // Freezes or thaws the run and those nested in it; answered when the kernel says so, or with
+  // FreezeTimeout and thawed again.
+  virtual void freeze_run(const Caller& caller, const RunRef& ref, bool frozen,
+                          Reply<void> reply) = 0;
+  virtual run::Answer<void> set_run(const Caller& caller, const RunRef& ref,
+                                    SetOptions options) = 0;
+  // Renews the lease for `ttl`; zero drops it.
+  virtual run::Answer<void> renew_lease(const Caller& caller, const RunRef& ref,
+                                        microseconds ttl) = 0;
+  // A lease that lasts until every copy of the fd is closed.
+  virtual run::Answer<UniqueFd> acquire_lease(const Caller& caller, const RunRef& ref,
+                                              std::string who, std::string why) = 0;
+  // A run of processes that live already, the first its driver. `spec` says nothing of a driver.
+  virtual void adopt_processes(const Caller& caller, run::Spec spec, std::vector<uint32_t> pids,
+                               Reply<RunName> reply) = 0;
+  // Moves processes of the run to a run of kind `kept`, and answers with its name.
+  virtual run::Answer<RunName> release(const Caller& caller, const run::Invocation& run,
+                                       std::vector<uint32_t> pids) = 0;
+  // Of the whole service.
+  virtual run::Answer<void> set_enforcement(const Caller& caller, run::Enforcement value) = 0;
   virtual void wait_run(const Caller& caller, const RunRef& ref, WaitOptions options,
                         Reply<run::Status> reply) = 0;
   virtual run::Answer<run::Report> get_report(const Caller& caller, const RunRef& ref) = 0;

@@ -8,7 +8,7 @@ namespace {
 
 using run::FaultKind;
 
-constexpr std::array<std::pair<FaultKind, const char*>, 15> kNames = {{
+constexpr std::array<std::pair<FaultKind, const char*>, 17> kNames = {{
     {FaultKind::no_such_run, "org.corral.Corral1.Error.NoSuchRun"},
     {FaultKind::run_exists, "org.corral.Corral1.Error.RunExists"},
     {FaultKind::no_run_for_pid, "org.corral.Corral1.Error.NoRunForPID"},
@@ -18,6 +18,8 @@ constexpr std::array<std::pair<FaultKind, const char*>, 15> kNames = {{
     {FaultKind::run_busy, "org.corral.Corral1.Error.RunBusy"},
     {FaultKind::start_failed, "org.corral.Corral1.Error.StartFailed"},
     {FaultKind::still_populated, "org.corral.Corral1.Error.StillPopulated"},
+    {FaultKind::freeze_timeout, "org.corral.Corral1.Error.FreezeTimeout"},
+    {FaultKind::observing, "org.corral.Corral1.Error.Observing"},
     {FaultKind::containment_unavailable, "org.corral.Corral1.Error.ContainmentUnavailable"},
     {FaultKind::limit_exceeded, "org.corral.Corral1.Error.LimitExceeded"},
     {FaultKind::invalid_args, "org.freedesktop.DBus.Error.InvalidArgs"},

@@ -1,5 +1,7 @@
 #include "dbus/incoming.h"
 
+#include "dbus/paths.h"
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -17,6 +19,14 @@ constexpr uint32_t kNobody = UINT32_MAX;
 void reply(OpenCall& call, const run::Answer<void>& answer) {
   if (!answer) return call.refuse(answer.error());
   call.answer([](sdbus::Message&) {});
+}
+
+void reply_name(OpenCall& call, const run::Answer<RunName>& answer) {
+  if (!answer) return call.refuse(answer.error());
+  call.answer([&](sdbus::Message& message) {
+    message << sdbus::ObjectPath(run_path(answer->id.text(), answer->invocation.text()))
+            << answer->id.text() << answer->invocation.text();
+  });
 }
 
 void Incoming::receive(const sdbus::Message& message, const char* name, Needs needs, Body body) {

@@ -4,6 +4,7 @@
 
 #include "base/callback.h"
 #include "dbus/callers.h"
+#include "dbus/calls.h"
 #include "dbus/open_call.h"
 #include "run/fault.h"
 
@@ -14,6 +15,8 @@ enum class Needs { nothing, identity };
 
 // Answers a call whose reply is empty.
 void reply(OpenCall& call, const run::Answer<void>& answer);
+// With a run's object, id and invocation.
+void reply_name(OpenCall& call, const run::Answer<RunName>& answer);
 
 // The way of every method call into the service, whatever its object.
 class Incoming {

@@ -16,11 +16,11 @@ namespace {
 using run::Answer;
 using run::FaultKind;
 
-void reply_name(OpenCall& call, const Answer<RunName>& answer) {
+void reply_started(OpenCall& call, const Answer<RunName>& answer) {
   if (!answer) return call.refuse(answer.error());
   call.answer([&](sdbus::Message& message) {
     message << sdbus::ObjectPath(run_path(answer->id.text(), answer->invocation.text()))
-            << answer->id.text() << answer->invocation.text();
+            << answer->invocation.text();
   });
 }
 
@@ -81,22 +81,17 @@ void ManagerObject::receive(const char* name, Needs needs, Incoming::Body body) 
 
 void ManagerObject::StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&&, std::string id,
                              std::vector<std::string> argv, Variants options) {
-  receive(
-      "StartRun", Needs::identity,
-      [this, id = std::move(id), argv = std::move(argv), options = std::move(options)](
-          OpenCall& call, const Caller& caller) mutable {
-        auto spec = start_request(id, std::move(argv), std::move(options), calls_.default_policy());
-        if (!spec) return call.refuse(spec.error());
-        calls_.start_run(
-            caller, std::move(*spec),
-            [call = std::move(call)](const Answer<RunName>& answer) mutable {
-              if (!answer) return call.refuse(answer.error());
-              call.answer([&](sdbus::Message& message) {
-                message << sdbus::ObjectPath(run_path(answer->id.text(), answer->invocation.text()))
-                        << answer->invocation.text();
-              });
-            });
-      });
+  receive("StartRun", Needs::identity,
+          [this, id = std::move(id), argv = std::move(argv), options = std::move(options)](
+              OpenCall& call, const Caller& caller) mutable {
+            auto spec =
+                start_request(id, std::move(argv), std::move(options), calls_.default_policy());
+            if (!spec) return call.refuse(spec.error());
+            calls_.start_run(caller, std::move(*spec),
+                             [call = std::move(call)](const Answer<RunName>& answer) mutable {
+                               reply_started(call, answer);
+                             });
+          });
 }
 
 void ManagerObject::OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&&,
@@ -126,6 +121,100 @@ void ManagerObject::EndRun(sdbus::Result<Variants>&&, std::string id, Variants o
                            [call = std::move(call)](Answer<run::Report> answer) mutable {
                              reply_report(call, std::move(answer));
                            });
+          });
+}
+
+void ManagerObject::EndRuns(sdbus::Result<std::vector<Variants>>&&, Variants options) {
+  receive("EndRuns", Needs::identity,
+          [this, options = std::move(options)](OpenCall& call, const Caller& caller) mutable {
+            auto request = end_runs_request(std::move(options));
+            if (!request) return call.refuse(request.error());
+            calls_.end_runs(
+                caller, std::move(*request),
+                [call = std::move(call)](const Answer<std::vector<EndedRow>>& answer) mutable {
+                  if (!answer) return call.refuse(answer.error());
+                  call.answer([&](sdbus::Message& message) { append_ended(message, *answer); });
+                });
+          });
+}
+
+void ManagerObject::freeze(const char* name, std::string id, Variants options, bool frozen) {
+  receive(name, Needs::identity,
+          [this, name, frozen, id = std::move(id), options = std::move(options)](
+              OpenCall& call, const Caller& caller) mutable {
+            const auto ref = ref_request(name, id, std::move(options));
+            if (!ref) return call.refuse(ref.error());
+            calls_.freeze_run(caller, *ref, frozen,
+                              [call = std::move(call)](const Answer<void>& answer) mutable {
+                                reply(call, answer);
+                              });
+          });
+}
+
+void ManagerObject::FreezeRun(sdbus::Result<>&&, std::string id, Variants options) {
+  freeze("FreezeRun", std::move(id), std::move(options), true);
+}
+
+void ManagerObject::ThawRun(sdbus::Result<>&&, std::string id, Variants options) {
+  freeze("ThawRun", std::move(id), std::move(options), false);
+}
+
+void ManagerObject::SetRun(sdbus::Result<>&&, std::string id, Variants options) {
+  receive("SetRun", Needs::identity,
+          [this, id = std::move(id), options = std::move(options)](OpenCall& call,
+                                                                   const Caller& caller) mutable {
+            auto request = set_request(id, std::move(options));
+            if (!request) return call.refuse(request.error());
+            reply(call, calls_.set_run(caller, request->ref, std::move(request->options)));
+          });
+}
+
+void ManagerObject::RenewLease(sdbus::Result<>&&, std::string id, uint64_t ttl_usec) {
+  receive("RenewLease", Needs::identity,
+          [this, id = std::move(id), ttl_usec](OpenCall& call, const Caller& caller) {
+            const auto ref = ref_request("RenewLease", id, {});
+            if (!ref) return call.refuse(ref.error());
+            if (ttl_usec > INT64_MAX)
+              return call.refuse({FaultKind::invalid_args,
+                                  "RenewLease: ttl_usec is too long; AcquireLease has no end"});
+            reply(call,
+                  calls_.renew_lease(caller, *ref, microseconds{static_cast<int64_t>(ttl_usec)}));
+          });
+}
+
+void ManagerObject::AcquireLease(sdbus::Result<sdbus::UnixFd>&&, std::string id, std::string who,
+                                 std::string why) {
+  receive("AcquireLease", Needs::identity,
+          [this, id = std::move(id), who = std::move(who), why = std::move(why)](
+              OpenCall& call, const Caller& caller) mutable {
+            const auto ref = lease_request(id, who, why);
+            if (!ref) return call.refuse(ref.error());
+            const auto answer = calls_.acquire_lease(caller, *ref, std::move(who), std::move(why));
+            if (!answer) return call.refuse(answer.error());
+            call.answer([&](sdbus::Message& message) { message << sdbus::UnixFd(answer->get()); });
+          });
+}
+
+void ManagerObject::AdoptProcesses(sdbus::Result<sdbus::ObjectPath, std::string>&&, std::string id,
+                                   std::vector<uint32_t> pids, Variants options) {
+  receive("AdoptProcesses", Needs::identity,
+          [this, id = std::move(id), pids = std::move(pids), options = std::move(options)](
+              OpenCall& call, const Caller& caller) mutable {
+            auto spec = adopt_request(id, pids, std::move(options), calls_.default_policy());
+            if (!spec) return call.refuse(spec.error());
+            calls_.adopt_processes(caller, std::move(*spec), std::move(pids),
+                                   [call = std::move(call)](const Answer<RunName>& answer) mutable {
+                                     reply_started(call, answer);
+                                   });
+          });
+}
+
+void ManagerObject::SetEnforcement(sdbus::Result<>&&, std::string enforcement) {
+  receive("SetEnforcement", Needs::identity,
+          [this, enforcement = std::move(enforcement)](OpenCall& call, const Caller& caller) {
+            const auto value = enforcement_request(enforcement);
+            if (!value) return call.refuse(value.error());
+            reply(call, calls_.set_enforcement(caller, *value));
           });
 }
 
@@ -238,6 +327,11 @@ std::vector<std::string> ManagerObject::Features() {
 }
 std::string ManagerObject::BootId() {
   return guarded("BootId", [this] { return calls_.manager_properties().boot_id; });
+}
+std::string ManagerObject::Enforcement() {
+  return guarded("Enforcement", [this] {
+    return std::string(run::word(calls_.manager_properties().enforcement));
+  });
 }
 uint32_t ManagerObject::Runs() {
   return guarded("Runs", [this] { return calls_.manager_properties().runs; });

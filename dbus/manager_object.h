@@ -27,6 +27,7 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
  private:
   using Variants = std::map<std::string, sdbus::Variant>;
 
+  void freeze(const char* name, std::string id, Variants options, bool frozen);
   void receive(const char* name, Needs needs, Incoming::Body body);
 
   void StartRun(sdbus::Result<sdbus::ObjectPath, std::string>&& result, std::string id,
@@ -34,6 +35,16 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
   void OpenRun(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&& result, std::string id,
                Variants options) override;
   void EndRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
+  void EndRuns(sdbus::Result<std::vector<Variants>>&& result, Variants options) override;
+  void FreezeRun(sdbus::Result<>&& result, std::string id, Variants options) override;
+  void ThawRun(sdbus::Result<>&& result, std::string id, Variants options) override;
+  void SetRun(sdbus::Result<>&& result, std::string id, Variants options) override;
+  void RenewLease(sdbus::Result<>&& result, std::string id, uint64_t ttl_usec) override;
+  void AcquireLease(sdbus::Result<sdbus::UnixFd>&& result, std::string id, std::string who,
+                    std::string why) override;
+  void AdoptProcesses(sdbus::Result<sdbus::ObjectPath, std::string>&& result, std::string id,
+                      std::vector<uint32_t> pids, Variants options) override;
+  void SetEnforcement(sdbus::Result<>&& result, std::string enforcement) override;
   void WaitRun(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
   void GetReport(sdbus::Result<Variants>&& result, std::string id, Variants options) override;
   void SignalRun(sdbus::Result<>&& result, std::string id, std::string whom, int32_t signal,
@@ -57,6 +68,7 @@ class ManagerObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1
   std::string Version() override;
   std::vector<std::string> Features() override;
   std::string BootId() override;
+  std::string Enforcement() override;
   uint32_t Runs() override;
   uint32_t Leaks() override;
 

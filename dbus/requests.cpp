@@ -5,6 +5,7 @@
 #include <csignal>
 #include <utility>
 
+#include "dbus/policy_request.h"
 #include "run/words.h"
 
 namespace corral::dbus {
@@ -12,7 +13,6 @@ namespace {
 
 using run::FaultKind;
 
-constexpr size_t kWordBytes = 64;
 constexpr size_t kInvocationBytes = 32;
 
 std::optional<run::Invocation> read_invocation(Options& options) {
@@ -58,19 +58,42 @@ Whom read_whom(Options& options, const std::string& text) {
   return text == "all" ? Whom::all : Whom::driver;
 }
 
+void read_end(Options& options, EndOptions& end) {
+  end.grace = options.duration("GraceUSec", kLongestGrace);
+  end.reason = options.text("Reason", kReasonBytes).value_or("");
+}
+
 std::optional<run::State> read_state(Options& options) {
   const auto text = options.text("State", kWordBytes);
   if (!text) return std::nullopt;
   auto state = run::parse_word<run::State>(*text);
   if (!state) {
-    options.refuse(
-        FaultKind::invalid_args,
-        fmt::format("State is {}, expected starting, running, ending or ended", quoted(*text)));
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("State is {}, expected starting, running, ending, holding or ended",
+                               quoted(*text)));
   }
   return state;
 }
 
+RunFilter read_filter(Options& options) {
+  RunFilter filter;
+  filter.owner = options.text("Owner", run::kOwnerBytes);
+  filter.state = read_state(options);
+  filter.label = read_label(options);
+  filter.parent = read_parent(options);
+  return filter;
+}
+
 }  // namespace
+
+std::optional<std::string> read_parent(Options& options) {
+  auto parent = options.text("Parent", kPathBytes);
+  if (parent && !parent->empty() && !run::RunId::parse(*parent)) {
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("Parent {} is neither an id nor empty", quoted(*parent)));
+  }
+  return parent;
+}
 
 std::optional<run::RunId> read_id(Options& options, const std::string& id) {
   auto parsed = run::RunId::parse(id);
@@ -90,8 +113,14 @@ run::Answer<EndRequest> end_request(const std::string& id, Dict dict) {
   auto run = read_id(options, id);
   auto invocation = read_invocation(options);
   EndOptions end;
-  end.grace = options.duration("GraceUSec", kLongestEndGrace);
-  end.reason = options.text("Reason", kReasonBytes).value_or("");
+  read_end(options, end);
+  end.no_block = options.flag("NoBlock").value_or(false);
+  end.allow_self = options.flag("AllowSelf").value_or(false);
+  if (end.grace && *end.grace > kLongestEndGrace && !end.no_block)
+    options.refuse(FaultKind::invalid_args,
+                   fmt::format("GraceUSec must be 0 to {} where the call waits for the end; set "
+                               "NoBlock for a longer one",
+                               microseconds{kLongestEndGrace}.count()));
   if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
   return EndRequest{{std::move(*run), std::move(invocation)}, std::move(end)};
 }
@@ -132,13 +161,58 @@ run::Answer<RunRef> ref_request(const char* call, const std::string& id, Dict di
 
 run::Answer<RunFilter> run_filter(Dict dict) {
   Options options("ListRuns", std::move(dict));
-  RunFilter filter;
-  filter.owner = options.text("Owner", run::kOwnerBytes);
-  filter.state = read_state(options);
-  filter.label = read_label(options);
+  RunFilter filter = read_filter(options);
   filter.all = options.flag("All").value_or(false) || filter.state == run::State::ended;
   if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
   return filter;
+}
+
+run::Answer<EndRunsOptions> end_runs_request(Dict dict) {
+  Options options("EndRuns", std::move(dict));
+  EndRunsOptions request;
+  request.filter = read_filter(options);
+  request.older_than = options.duration("OlderThanUSec", microseconds::max());
+  request.dry_run = options.flag("DryRun").value_or(false);
+  read_end(options, request.end);
+  if (request.end.grace && *request.end.grace > kLongestEndGrace)
+    options.refuse(FaultKind::invalid_args, fmt::format("GraceUSec must be 0 to {}",
+                                                        microseconds{kLongestEndGrace}.count()));
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return request;
+}
+
+run::Answer<SetRequest> set_request(const std::string& id, Dict dict) {
+  Options options("SetRun", std::move(dict));
+  auto run = read_id(options, id);
+  auto invocation = read_invocation(options);
+  SetOptions set;
+  set.owner = options.text("Owner", run::kOwnerBytes);
+  set.description = options.text("Description", run::kDescriptionBytes);
+  if (auto labels = read_labels(options)) set.labels = std::move(*labels);
+  if (const auto span = read_span(options, "RuntimeMaxUSec")) set.runtime_max = span->value;
+  set.enforcement = read_enforcement(options);
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return SetRequest{{std::move(*run), std::move(invocation)}, std::move(set)};
+}
+
+run::Answer<RunRef> lease_request(const std::string& id, const std::string& who,
+                                  const std::string& why) {
+  Options options("AcquireLease", {});
+  auto run = read_id(options, id);
+  for (const auto& [name, text] : {std::pair{"who", &who}, std::pair{"why", &why}}) {
+    if (text->size() > run::kOwnerBytes)
+      options.refuse(FaultKind::limit_exceeded,
+                     fmt::format("{} has {} bytes, at most {} are allowed", name, text->size(),
+                                 run::kOwnerBytes));
+  }
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return RunRef{std::move(*run), std::nullopt};
+}
+
+run::Answer<run::Enforcement> enforcement_request(const std::string& text) {
+  if (const auto word = run::parse_word<run::Enforcement>(text)) return *word;
+  return run::fault(FaultKind::invalid_args,
+                    fmt::format("SetEnforcement: {} is neither enforce nor observe", quoted(text)));
 }
 
 run::Answer<ProcessFilter> process_filter(const char* call, Dict dict) {

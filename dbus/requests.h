@@ -16,6 +16,8 @@ inline constexpr std::chrono::hours kLongestSettle{1};
 inline constexpr std::chrono::hours kLongestGrace{1};
 inline constexpr std::chrono::seconds kLongestEndGrace{20};  // bus callers give up after 25 s
 inline constexpr std::chrono::hours kLongestWait{1};
+inline constexpr size_t kWordBytes = 64;
+inline constexpr size_t kPids = 1024;  // pids of one call
 inline constexpr size_t kReasonBytes = 256;
 inline constexpr size_t kPathBytes = 4095;  // PATH_MAX less the NUL
 inline constexpr uint64_t kRowsPerCall = 1000;
@@ -38,6 +40,22 @@ struct EndRequest {
   EndOptions options;
 };
 run::Answer<EndRequest> end_request(const std::string& id, Dict dict);
+
+run::Answer<EndRunsOptions> end_runs_request(Dict dict);
+
+struct SetRequest {
+  RunRef ref;
+  SetOptions options;
+};
+run::Answer<SetRequest> set_request(const std::string& id, Dict dict);
+
+// As open_request(), for AdoptProcesses.
+run::Answer<run::Spec> adopt_request(const std::string& id, const std::vector<uint32_t>& pids,
+                                     Dict dict, const run::Policy& defaults);
+run::Answer<std::vector<uint32_t>> release_request(std::vector<uint32_t> pids);
+run::Answer<RunRef> lease_request(const std::string& id, const std::string& who,
+                                  const std::string& why);
+run::Answer<run::Enforcement> enforcement_request(const std::string& text);
 
 struct WaitRequest {
   RunRef ref;
@@ -63,5 +81,9 @@ run::Answer<ProcessFilter> process_filter(const char* call, Dict dict);
 std::optional<run::RunId> read_id(Options& options, const std::string& id);
 // Whether kill(2) would take it: 1 to 31 and the real-time signals that libc leaves to programs.
 bool is_signal(int64_t number);
+// nullopt where they were not given.
+std::optional<std::map<std::string, std::string>> read_labels(Options& options);
+// The id of a run, or "".
+std::optional<std::string> read_parent(Options& options);
 
 }  // namespace corral::dbus

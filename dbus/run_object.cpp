@@ -23,6 +23,11 @@ std::string text(Enum value) requires std::is_enum_v<Enum> {
   return std::string(run::word(value));
 }
 
+// systemd's way to write a limit that is none.
+uint64_t limit(const std::optional<std::chrono::microseconds>& span) {
+  return span ? static_cast<uint64_t>(span->count()) : UINT64_MAX;
+}
+
 }  // namespace
 
 RunObject::RunObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls,
@@ -70,6 +75,17 @@ void RunObject::ReportExit(sdbus::Result<>&&, std::string exit, int32_t status) 
       });
 }
 
+void RunObject::Release(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&&,
+                        std::vector<uint32_t> pids) {
+  incoming_.receive(*getObject().getCurrentlyProcessedMessage(), "Release", Needs::identity,
+                    [&calls = calls_, run = invocation(), pids = std::move(pids)](
+                        OpenCall& call, const Caller& caller) mutable {
+                      auto checked = release_request(std::move(pids));
+                      if (!checked) return call.refuse(checked.error());
+                      reply_name(call, calls.release(caller, run, std::move(*checked)));
+                    });
+}
+
 std::string RunObject::Id() {
   return text(status().report.id);
 }
@@ -87,6 +103,9 @@ std::string RunObject::Description() {
 }
 std::map<std::string, std::string> RunObject::Labels() {
   return status().labels;
+}
+std::string RunObject::Kind() {
+  return text(status().report.kind);
 }
 std::string RunObject::State() {
   return text(status().report.state);
@@ -112,6 +131,9 @@ std::string RunObject::ControlGroup() {
 }
 uint64_t RunObject::ControlGroupId() {
   return status().control_group_id;
+}
+std::string RunObject::Enforcement() {
+  return text(status().report.enforcement);
 }
 std::string RunObject::Containment() {
   return text(status().report.containment);
@@ -169,6 +191,23 @@ uint64_t RunObject::SettleUSec() {
 }
 uint64_t RunObject::GraceUSec() {
   return static_cast<uint64_t>(status().policy.grace.count());
+}
+uint64_t RunObject::RuntimeMaxUSec() {
+  return limit(status().policy.runtime_max);
+}
+uint64_t RunObject::HoldMaxUSec() {
+  return limit(status().policy.hold_max);
+}
+uint64_t RunObject::LeaseUSec() {
+  return limit(status().policy.lease);
+}
+std::vector<std::string> RunObject::Keep() {
+  return status().policy.keep;
+}
+std::vector<std::string> RunObject::Leases() {
+  std::vector<std::string> leases;
+  for (const auto& lease : status().leases) leases.push_back(text(lease));
+  return leases;
 }
 
 }  // namespace corral::dbus

@@ -36,12 +36,16 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
   void Attach(sdbus::Result<>&& result, uint32_t pid) override;
   void ReportExit(sdbus::Result<>&& result, std::string exit, int32_t status) override;
 
+  void Release(sdbus::Result<sdbus::ObjectPath, std::string, std::string>&& result,
+               std::vector<uint32_t> pids) override;
+
   std::string Id() override;
   std::string Invocation() override;
   std::string Owner() override;
   uint32_t OwnerUID() override;
   std::string Description() override;
   std::map<std::string, std::string> Labels() override;
+  std::string Kind() override;
   std::string State() override;
   std::string Result() override;
   std::string EndReason() override;
@@ -50,6 +54,7 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
   std::string Placement() override;
   std::string ControlGroup() override;
   uint64_t ControlGroupId() override;
+  std::string Enforcement() override;
   std::string Containment() override;
   uint32_t DriverPID() override;
   std::string DriverExit() override;
@@ -68,6 +73,11 @@ class RunObject final : public sdbus::AdaptorInterfaces<org::corral::Corral1::Ru
   std::string OnDriverExit() override;
   uint64_t SettleUSec() override;
   uint64_t GraceUSec() override;
+  uint64_t RuntimeMaxUSec() override;
+  uint64_t HoldMaxUSec() override;
+  uint64_t LeaseUSec() override;
+  std::vector<std::string> Keep() override;
+  std::vector<std::string> Leases() override;
 
   Incoming& incoming_;
   Calls& calls_;

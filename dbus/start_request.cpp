@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dbus/policy_request.h"
 #include "dbus/requests.h"
 #include "run/words.h"
 
@@ -14,39 +15,9 @@ using run::RunId;
 using run::Spec;
 using run::Stream;
 
-constexpr size_t kWordBytes = 64;
-
 // A byte of them takes six in the record, and all of it has to fit into one attribute.
 bool has_control(const std::string& text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-}
-
-std::map<std::string, std::string> read_labels(Options& options) {
-  auto labels = options.dictionary("Labels");
-  if (!labels) return {};
-  if (labels->size() > run::kLabels) {
-    options.refuse(FaultKind::limit_exceeded, fmt::format("Labels has {} entries, at most {} are "
-                                                          "allowed",
-                                                          labels->size(), run::kLabels));
-  }
-  for (const auto& [key, value] : *labels) {
-    if (key.empty() || key.find('=') != std::string::npos) {
-      options.refuse(FaultKind::invalid_args,
-                     fmt::format("Labels: key {} is empty or holds a =", quoted(key)));
-    }
-    if (has_control(key) || has_control(value)) {
-      options.refuse(FaultKind::invalid_args,
-                     fmt::format("Labels: {} or its value holds a control character", quoted(key)));
-    }
-    if (key.size() > run::kLabelKeyBytes || value.size() > run::kLabelValueBytes) {
-      options.refuse(FaultKind::limit_exceeded,
-                     fmt::format("Labels: {} has {} bytes and its value {}, at most {} and {} are "
-                                 "allowed",
-                                 quoted(key), key.size(), value.size(), run::kLabelKeyBytes,
-                                 run::kLabelValueBytes));
-    }
-  }
-  return std::move(*labels);
 }
 
 std::string read_working_directory(Options& options) {
@@ -119,47 +90,12 @@ Stream read_stream(Options& options, const char* key, Direction direction) {
   return stream;
 }
 
-run::Policy read_policy(Options& options, const run::Policy& defaults) {
-  run::Policy policy = defaults;
-  if (const auto text = options.text("OnDriverExit", kWordBytes)) {
-    if (*text == "freeze" || *text == "report") {
-      options.refuse(FaultKind::not_supported,
-                     fmt::format("OnDriverExit {} is not supported; use kill", *text));
-    } else if (const auto word = run::parse_word<run::OnDriverExit>(*text)) {
-      policy.on_driver_exit = *word;
-    } else {
-      options.refuse(FaultKind::invalid_args,
-                     fmt::format("OnDriverExit is {}, expected kill", quoted(*text)));
-    }
-  }
-  policy.settle = options.duration("SettleUSec", kLongestSettle).value_or(policy.settle);
-  policy.grace = options.duration("GraceUSec", kLongestGrace).value_or(policy.grace);
-  if (const auto number = options.integer("TermSignal", INT32_MIN, INT32_MAX)) {
-    policy.term_signal = static_cast<int>(*number);
-    if (!is_signal(*number)) {
-      options.refuse(FaultKind::invalid_args,
-                     fmt::format("TermSignal is {}, expected 1 to 31 or {} to {}", *number,
-                                 SIGRTMIN, SIGRTMAX));
-    }
-  }
-  return policy;
-}
-
 void check_argv(Options& options, const std::vector<std::string>& argv) {
   if (argv.empty()) {
     options.refuse(FaultKind::invalid_args, "argv is empty");
   } else if (argv.front().empty()) {
     options.refuse(FaultKind::invalid_args, "argv[0] is empty");
   }
-}
-
-std::optional<std::string> read_parent(Options& options) {
-  auto parent = options.text("Parent", kPathBytes);
-  if (parent && !parent->empty() && !run::RunId::parse(*parent)) {
-    options.refuse(FaultKind::invalid_args,
-                   fmt::format("Parent {} is neither an id nor empty", quoted(*parent)));
-  }
-  return parent;
 }
 
 // What every run has, whoever forks its driver.
@@ -169,7 +105,7 @@ Spec read_run(Options& options, const RunId& id, const run::Policy& defaults) {
           .owner = options.text("Owner", run::kOwnerBytes).value_or(""),
           .token = options.text("Token", run::kTokenBytes).value_or(""),
           .description = options.text("Description", run::kDescriptionBytes).value_or(""),
-          .labels = read_labels(options),
+          .labels = read_labels(options).value_or(std::map<std::string, std::string>{}),
           .environment = {},
           .input = {},
           .output = {},
@@ -178,7 +114,46 @@ Spec read_run(Options& options, const RunId& id, const run::Policy& defaults) {
           .parent = read_parent(options)};
 }
 
+void check_pids(Options& options, const std::vector<uint32_t>& pids) {
+  if (pids.empty()) options.refuse(FaultKind::invalid_args, "pids is empty");
+  if (pids.size() > kPids)
+    options.refuse(FaultKind::limit_exceeded,
+                   fmt::format("pids has {} entries, at most {} are allowed", pids.size(), kPids));
+  for (const uint32_t pid : pids) {
+    if (pid == 0 || pid > INT32_MAX)
+      options.refuse(FaultKind::invalid_args, fmt::format("{} is no process id", pid));
+  }
+}
+
 }  // namespace
+
+std::optional<std::map<std::string, std::string>> read_labels(Options& options) {
+  auto labels = options.dictionary("Labels");
+  if (!labels) return std::nullopt;
+  if (labels->size() > run::kLabels) {
+    options.refuse(FaultKind::limit_exceeded, fmt::format("Labels has {} entries, at most {} are "
+                                                          "allowed",
+                                                          labels->size(), run::kLabels));
+  }
+  for (const auto& [key, value] : *labels) {
+    if (key.empty() || key.find('=') != std::string::npos) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("Labels: key {} is empty or holds a =", quoted(key)));
+    }
+    if (has_control(key) || has_control(value)) {
+      options.refuse(FaultKind::invalid_args,
+                     fmt::format("Labels: {} or its value holds a control character", quoted(key)));
+    }
+    if (key.size() > run::kLabelKeyBytes || value.size() > run::kLabelValueBytes) {
+      options.refuse(FaultKind::limit_exceeded,
+                     fmt::format("Labels: {} has {} bytes and its value {}, at most {} and {} are "
+                                 "allowed",
+                                 quoted(key), key.size(), value.size(), run::kLabelKeyBytes,
+                                 run::kLabelValueBytes));
+    }
+  }
+  return labels;
+}
 
 run::Answer<Spec> start_request(const std::string& id, std::vector<std::string> argv, Dict dict,
                                 const run::Policy& defaults) {
@@ -206,6 +181,23 @@ run::Answer<Spec> open_request(const std::string& id, Dict dict, const run::Poli
   return spec;
 }
 
+run::Answer<Spec> adopt_request(const std::string& id, const std::vector<uint32_t>& pids, Dict dict,
+                                const run::Policy& defaults) {
+  Options options("AdoptProcesses", std::move(dict));
+  auto run = read_id(options, id);
+  if (!run) return tl::unexpected(std::move(*options.finish()));
+  check_pids(options, pids);
+  Spec spec = read_run(options, *run, defaults);
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return spec;
+}
+
+run::Answer<std::vector<uint32_t>> release_request(std::vector<uint32_t> pids) {
+  Options options("Release", {});
+  check_pids(options, pids);
+  if (auto fault = options.finish()) return tl::unexpected(std::move(*fault));
+  return pids;
+}
 run::Answer<run::DriverExit> exit_request(const std::string& exit, int32_t status) {
   using run::DriverExit;
   const auto word = run::parse_word<DriverExit>(exit);

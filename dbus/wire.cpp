@@ -2,6 +2,7 @@
 
 #include <sdbus-c++/Types.h>
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -90,6 +91,8 @@ void Fields::add(const char* name, const T& value) {
     if (value) add(name, *value);
   } else if constexpr (std::is_enum_v<T>) {
     add(name, std::string(run::word(value)));
+  } else if constexpr (std::is_same_v<T, std::chrono::microseconds>) {
+    add(name, static_cast<uint64_t>(value.count()));
   } else {
     message_.openDictEntry("sv");
     message_ << name;
@@ -135,9 +138,9 @@ void append_status(Message& message, const run::Status& status) {
   add_moment(fields, "StartTimestamp", status.report.start);
   add_moment(fields, "DriverExitTimestamp", status.report.driver_exited);
   add_moment(fields, "EndTimestamp", status.report.end);
-  fields.add("OnDriverExit", status.policy.on_driver_exit);
-  fields.add("SettleUSec", static_cast<uint64_t>(status.policy.settle.count()));
-  fields.add("GraceUSec", static_cast<uint64_t>(status.policy.grace.count()));
+  run::each_policy(status.policy,
+                   [&](const char* name, const auto& value) { fields.add(name, value); });
+  fields.add("Leases", status.leases);
   fields.close();
 }
 
@@ -165,6 +168,21 @@ void append_runs(Message& message, std::span<const run::Status* const> runs) {
     each_summary(*status, [&](const char* name, const auto& value) { fields.add(name, value); });
     fields.close();
     message.closeStruct();
+  }
+  message.closeContainer();
+}
+
+void append_ended(Message& message, std::span<const EndedRow> rows) {
+  message.openContainer("a{sv}");
+  for (const auto& row : rows) {
+    Fields fields(message);
+    fields.add("Id", row.name.id.text());
+    fields.add("Invocation", row.name.invocation.text());
+    fields.add("State", row.state);
+    fields.add("Processes", row.processes);
+    fields.add("Outcome", row.outcome);
+    fields.add("Message", row.message);
+    fields.close();
   }
   message.closeContainer();
 }

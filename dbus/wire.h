@@ -22,7 +22,8 @@ void append_text(sdbus::Message& message, const std::string& text);
 void append_report(sdbus::Message& message, const run::Report& report);  // a{sv}
 void append_status(sdbus::Message& message, const run::Status& status);  // a{sv}
 void append_runs(sdbus::Message& message,
-                 std::span<const run::Status* const> runs);                   // a(ssosa{sv})
+                 std::span<const run::Status* const> runs);  // a(ssosa{sv})
+void append_ended(sdbus::Message& message, std::span<const EndedRow> rows);
 void append_rows(sdbus::Message& message, std::span<const ProcessRow> rows);  // aa{sv}
 void append_configuration(sdbus::Message& message,
                           std::span<const ConfigurationRow> rows);  // a(ssss)

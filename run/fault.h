@@ -17,6 +17,8 @@ enum class FaultKind {
   run_busy,
   start_failed,
   still_populated,
+  freeze_timeout,
+  observing,
   containment_unavailable,
   limit_exceeded,
   invalid_args,

@@ -5,7 +5,6 @@
 namespace corral::run {
 namespace {
 
-constexpr size_t kIdBytes = 128;
 constexpr size_t kInvocationDigits = 32;
 
 bool is_id_char(char c) {
@@ -20,7 +19,7 @@ bool is_hex_digit(char c) {
 }  // namespace
 
 std::optional<RunId> RunId::parse(std::string_view text) {
-  if (text.empty() || text.size() > kIdBytes || text[0] == '-' || text[0] == '.')
+  if (text.empty() || text.size() > RunId::kMostBytes || text[0] == '-' || text[0] == '.')
     return std::nullopt;
   if (!std::ranges::all_of(text, is_id_char)) return std::nullopt;
   return RunId(text);

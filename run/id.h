@@ -11,6 +11,7 @@ namespace corral::run {
 // of the name of a directory.
 class RunId {
  public:
+  static constexpr size_t kMostBytes = 128;
   static constexpr std::string_view kRule = "1 to 128 of A-Z a-z 0-9 _ . : -, the first no - or .";
 
   static std::optional<RunId> parse(std::string_view text);

@@ -25,6 +25,12 @@ void visit(R& r, F& f) {
   f("settle_usec", r.policy.settle);
   f("grace_usec", r.policy.grace);
   f("term_signal", r.policy.term_signal);
+  f("runtime_max_usec", r.policy.runtime_max);
+  f("hold_max_usec", r.policy.hold_max);
+  f("lease_usec", r.policy.lease);
+  f("enforcement", r.policy.enforcement);
+  f("keep", r.policy.keep);
+  f("kind", r.kind);
   f("boot_id", r.boot_id);
   f("cgroup_id", r.cgroup_id);
   f("start_realtime", r.start.realtime_usec);
@@ -41,10 +47,13 @@ void visit(E& e, F& f) {
   f("reason", e.reason);
   f("message", e.message);
   f("ended_by", e.ended_by);
+  f("asked", e.asked);
+  f("holding", e.holding);
   f("all_asked", e.all_asked);
   f("began_realtime", e.began.realtime_usec);
   f("began_monotonic", e.began.monotonic_usec);
   f("kill_at_usec", e.kill_at_usec);
+  f("hold_until_usec", e.hold_until_usec);
 }
 
 // What stands in a field that must hold an id until the text gave it one; never returned.
@@ -70,7 +79,11 @@ void read_process(FieldReader& reader, std::string_view key, ProcessName& name) 
 }  // namespace
 
 std::string to_json(const Record& record) {
-  return written(record);
+  return write_fields([&](FieldWriter& writer) {
+    visit(record, writer);
+    if (const auto& from = record.spared_from)
+      writer("spared_from", directory_name(from->id, from->invocation));
+  });
 }
 
 Result<Record> parse_record(std::string_view json) {
@@ -83,8 +96,12 @@ Result<Record> parse_record(std::string_view json) {
                 .policy = {},
                 .boot_id = {},
                 .start = {}};
+  std::optional<std::string> spared_from;
   auto read = read_fields("record", json, [&](FieldReader& reader) {
     visit(record, reader);
+    reader("spared_from", spared_from);
+    if (spared_from) record.spared_from = parse_directory_name(*spared_from);
+    if (spared_from && !record.spared_from) reader.fail("spared_from", "names no run");
     if (record.policy.term_signal < 1 || record.policy.term_signal > SIGRTMAX)
       reader.fail("term_signal", "not a signal");
   });

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,9 @@ struct Record {
   base::Moment start;
   Containment containment = Containment::cooperative;
   ProcessName opener = {};  // whom a run of OpenRun is tied to; pid 0 for one of StartRun
+  Kind kind = Kind::driver;
+  // The run from inside which it was started as an independent one.
+  std::optional<DirectoryName> spared_from = {};
 
   friend bool operator==(const Record&, const Record&) = default;
 };
@@ -81,9 +85,12 @@ Result<Exit> parse_exit(std::string_view json);
 struct Ending {
   EndReason reason = EndReason::none;
   std::string message, ended_by;
-  bool all_asked = false;     // SIGTERM went to everyone
-  base::Moment began;         // of the end
-  uint64_t kill_at_usec = 0;  // CLOCK_MONOTONIC; 0: grace has not begun
+  bool asked = false;            // the end was asked for, and no policy spares
+  bool holding = false;          // its processes are left in place
+  bool all_asked = false;        // SIGTERM went to everyone
+  base::Moment began;            // of the end
+  uint64_t kill_at_usec = 0;     // CLOCK_MONOTONIC; 0: grace has not begun
+  uint64_t hold_until_usec = 0;  // CLOCK_MONOTONIC; 0: for as long as it takes
 
   friend bool operator==(const Ending&, const Ending&) = default;
 };

@@ -33,6 +33,7 @@ struct Report {
   std::string owner;
   uint32_t owner_uid = 0;
   std::string token;  // not on the bus
+  Kind kind = Kind::driver;
   State state = State::starting;
   RunResult result = RunResult::none;
   EndReason end_reason = EndReason::none;
@@ -40,8 +41,9 @@ struct Report {
       end_message;  // the Reason of the caller who ended it, or why a start failed (step and errno)
   std::string ended_by;
   DriverExit driver_exit = DriverExit::none;
-  int32_t driver_status = 0;   // exit code or signal
-  std::string unknown_reason;  // why driver_exit is unknown
+  int32_t driver_status = 0;                       // exit code or signal
+  std::string unknown_reason;                      // why driver_exit is unknown
+  Enforcement enforcement = Enforcement::enforce;  // the last that held, the service's included
   Containment containment = Containment::cooperative;
   base::Moment start, driver_exited, end;
   std::optional<uint64_t> peak_descendants;  // pids.peak of work/
@@ -49,6 +51,7 @@ struct Report {
   uint64_t leaks_omitted = 0;                // found and not listed
   uint64_t terminated = 0;
   uint64_t killed = 0;
+  uint64_t kept = 0;
   uint64_t escaped = 0;
   uint64_t stuck = 0;
   std::optional<uint64_t> time_to_empty_usec;  // from the first step of the end to the proof
@@ -67,6 +70,7 @@ void each_field(R& r, F&& f) requires std::same_as<std::remove_const_t<R>, Repor
   f("Invocation", r.invocation);
   f("Owner", r.owner);
   f("OwnerUID", r.owner_uid);
+  f("Kind", r.kind);
   f("State", r.state);
   f("Result", r.result);
   f("EndReason", r.end_reason);
@@ -75,6 +79,7 @@ void each_field(R& r, F&& f) requires std::same_as<std::remove_const_t<R>, Repor
   f("DriverExit", r.driver_exit);
   f("DriverStatus", r.driver_status);
   f("UnknownReason", r.unknown_reason);
+  f("Enforcement", r.enforcement);
   f("Containment", r.containment);
   f("StartTimestamp", r.start.realtime_usec);
   f("StartTimestampMonotonic", r.start.monotonic_usec);
@@ -87,6 +92,7 @@ void each_field(R& r, F&& f) requires std::same_as<std::remove_const_t<R>, Repor
   f("LeaksOmitted", r.leaks_omitted);
   f("Terminated", r.terminated);
   f("Killed", r.killed);
+  f("Kept", r.kept);
   f("Escaped", r.escaped);
   f("Stuck", r.stuck);
   f("TimeToEmptyUSec", r.time_to_empty_usec);

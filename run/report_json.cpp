@@ -14,9 +14,7 @@ void visit(S& status, F& f) {
   each_field(status.report, f);
   f("Description", status.description);
   f("Labels", status.labels);
-  f("OnDriverExit", status.policy.on_driver_exit);
-  f("SettleUSec", status.policy.settle);
-  f("GraceUSec", status.policy.grace);
+  each_policy(status.policy, f);
   f("TermSignal", status.policy.term_signal);
   f("ControlGroupId", status.control_group_id);
 }

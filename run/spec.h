@@ -24,6 +24,8 @@ struct Stream {
 inline constexpr size_t kOwnerBytes = 256;
 inline constexpr size_t kTokenBytes = 256;
 inline constexpr size_t kDescriptionBytes = 256;
+inline constexpr size_t kKeepGlobs = 16;
+inline constexpr size_t kKeepBytes = 1024;
 inline constexpr size_t kLabels = 32;
 inline constexpr size_t kLabelKeyBytes = 64;
 inline constexpr size_t kLabelValueBytes = 256;

@@ -23,34 +23,71 @@ Transition from_starting(Event event) {
   }
 }
 
-Transition from_running(Event event) {
+Transition from_running(Event event, Verdict verdict) {
   switch (event) {
     case Event::driver_exited:
       return {settling, {start_settle}};
     case Event::end_requested:
+      if (verdict == Verdict::observe) return {holding, {look_on}};
       return {asking, {start_grace, ask_driver}};
     case Event::moved_away:
       return {closing, {note_escape, close}};
+    case Event::emptied:  // it never had a driver
+      return {closing, {close}};
     default:
       return stay(running);
   }
 }
 
-Transition from_settling(Event event) {
+// The driver is gone and has left others.
+Transition natural_end(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kill:
+      return {terminating, {start_grace, ask_all_frozen}};
+    case Verdict::freeze:
+      return {holding, {hold_frozen, start_hold}};
+    case Verdict::report:
+      return {holding, {Action::hold, start_hold}};
+    case Verdict::observe:
+      return {holding, {look_on}};
+  }
+  return stay(settling);
+}
+
+Transition from_settling(Event event, Verdict verdict) {
   switch (event) {
     case Event::emptied:
       return {closing, {close}};
     case Event::settle_over:
-      return {terminating, {start_grace, ask_all_frozen}};
-    case Event::end_requested:
-      return {terminating, {start_grace, ask_all_frozen}};  // who asks has waited enough
+    case Event::end_requested:  // who asks has waited enough
+      return natural_end(verdict);
     default:
       return stay(settling);
   }
 }
 
-Transition from_asking(Event event) {
+Transition from_holding(Event event, Verdict verdict) {
   switch (event) {
+    case Event::emptied:
+      return {closing, {close}};
+    case Event::moved_away:
+      return {closing, {note_escape, close}};
+    case Event::driver_exited:
+      return stay(holding, {look_on});
+    case Event::end_requested:
+    case Event::switched:
+      if (verdict == Verdict::kill) return {asking, {start_grace, ask_driver}};
+      if (event == Event::end_requested || verdict == Verdict::observe) return stay(holding);
+      return natural_end(verdict);
+    default:
+      return stay(holding);
+  }
+}
+
+Transition from_asking(Event event, Verdict verdict) {
+  switch (event) {
+    case Event::switched:
+      return verdict == Verdict::observe ? Transition{holding, {stand_down}} : stay(asking);
     case Event::emptied:
       return {closing, {close}};
     case Event::driver_exited:
@@ -67,8 +104,10 @@ Transition from_asking(Event event) {
   }
 }
 
-Transition from_terminating(Event event) {
+Transition from_terminating(Event event, Verdict verdict) {
   switch (event) {
+    case Event::switched:
+      return verdict == Verdict::observe ? Transition{holding, {stand_down}} : stay(terminating);
     case Event::emptied:
       return {closing, {close}};
     case Event::grace_over:
@@ -110,18 +149,20 @@ Transition from_closing(Event event) {
 
 }  // namespace
 
-Transition next(Phase phase, Event event) {
+Transition next(Phase phase, Event event, Verdict verdict) {
   switch (phase) {
     case starting:
       return from_starting(event);
     case running:
-      return from_running(event);
+      return from_running(event, verdict);
     case settling:
-      return from_settling(event);
+      return from_settling(event, verdict);
+    case holding:
+      return from_holding(event, verdict);
     case asking:
-      return from_asking(event);
+      return from_asking(event, verdict);
     case terminating:
-      return from_terminating(event);
+      return from_terminating(event, verdict);
     case killing:
       return from_killing(event);
     case closing:
@@ -138,6 +179,8 @@ State state_of(Phase phase) {
       return State::starting;
     case running:
       return State::running;
+    case holding:
+      return State::holding;
     case ended:
       return State::ended;
     default:
@@ -153,6 +196,8 @@ std::string_view name(Phase phase) {
       return "running";
     case settling:
       return "settling";
+    case holding:
+      return "holding";
     case asking:
       return "asking";
     case terminating:
@@ -187,10 +232,26 @@ std::string_view name(Event event) {
       return "half-grace-over";
     case Event::grace_over:
       return "grace-over";
+    case Event::switched:
+      return "switched";
     case Event::proof_overdue:
       return "proof-overdue";
     case Event::all_gone:
       return "all-gone";
+  }
+  return "?";
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kill:
+      return "kill";
+    case Verdict::freeze:
+      return "freeze";
+    case Verdict::report:
+      return "report";
+    case Verdict::observe:
+      return "observe";
   }
   return "?";
 }
@@ -211,6 +272,16 @@ std::string_view name(Action action) {
       return "ask-others";
     case ask_all_frozen:
       return "ask-all-frozen";
+    case hold_frozen:
+      return "hold-frozen";
+    case Action::hold:
+      return "hold";
+    case look_on:
+      return "look-on";
+    case stand_down:
+      return "stand-down";
+    case start_hold:
+      return "start-hold";
     case final_snapshot:
       return "final-snapshot";
     case Action::kill:

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "run/id.h"
 #include "run/policy.h"
@@ -22,6 +23,7 @@ struct Status {
   uint32_t driver_pid = 0;                   // 0: not yet, or not any more
   std::optional<DirectoryName> parent = {};  // the run that it is nested in
   bool frozen = false;
+  std::vector<std::string> leases = {};  // of AcquireLease: "WHO: WHY"
 
   friend bool operator==(const Status&, const Status&) = default;
 };
@@ -37,6 +39,7 @@ void each_property(S& s, F&& f) {
   f("OwnerUID", r.owner_uid);
   f("Description", s.description);
   f("Labels", s.labels);
+  f("Kind", r.kind);
   f("State", r.state);
   f("Result", r.result);
   f("EndReason", r.end_reason);
@@ -44,6 +47,7 @@ void each_property(S& s, F&& f) {
   f("EndedBy", r.ended_by);
   f("ControlGroup", s.control_group);
   f("ControlGroupId", s.control_group_id);
+  f("Enforcement", r.enforcement);
   f("Containment", r.containment);
   f("DriverPID", s.driver_pid);
   f("DriverExit", r.driver_exit);

@@ -13,7 +13,8 @@ struct Words;  // the strings of an enum, in the order of its enumerators
 
 template <>
 struct Words<State> {
-  static constexpr std::array kAll = {"starting"sv, "running"sv, "ending"sv, "ended"sv};
+  static constexpr std::array kAll = {"starting"sv, "running"sv, "ending"sv, "holding"sv,
+                                      "ended"sv};
 };
 template <>
 struct Words<DriverExit> {
@@ -26,14 +27,14 @@ struct Words<RunResult> {
 };
 template <>
 struct Words<EndReason> {
-  static constexpr std::array kAll = {""sv,           "driver-exited"sv, "requested"sv,
-                                      "lease-lost"sv, "parent-ended"sv,  "reboot"sv,
-                                      "lost"sv};
+  static constexpr std::array kAll = {""sv,         "driver-exited"sv, "requested"sv,
+                                      "deadline"sv, "lease-lost"sv,    "parent-ended"sv,
+                                      "reboot"sv,   "lost"sv};
 };
 template <>
 struct Words<Outcome> {
-  static constexpr std::array kAll = {"left"sv, "exited"sv, "term"sv,
-                                      "kill"sv, "stuck"sv,  "escaped"sv};
+  static constexpr std::array kAll = {"left"sv,   "exited"sv, "term"sv,  "kill"sv,
+                                      "frozen"sv, "kept"sv,   "stuck"sv, "escaped"sv};
 };
 template <>
 struct Words<Detached> {
@@ -41,11 +42,19 @@ struct Words<Detached> {
 };
 template <>
 struct Words<Containment> {
-  static constexpr std::array kAll = {"enforced"sv, "cooperative"sv};
+  static constexpr std::array kAll = {"enforced"sv, "cooperative"sv, "adopted"sv};
 };
 template <>
 struct Words<OnDriverExit> {
-  static constexpr std::array kAll = {"kill"sv};
+  static constexpr std::array kAll = {"kill"sv, "freeze"sv, "report"sv};
+};
+template <>
+struct Words<Enforcement> {
+  static constexpr std::array kAll = {"enforce"sv, "observe"sv};
+};
+template <>
+struct Words<Kind> {
+  static constexpr std::array kAll = {"driver"sv, "kept"sv};
 };
 
 template <typename Enum>
@@ -79,6 +88,12 @@ std::string_view word(Containment value) {
 std::string_view word(OnDriverExit value) {
   return word_of(value);
 }
+std::string_view word(Enforcement value) {
+  return word_of(value);
+}
+std::string_view word(Kind value) {
+  return word_of(value);
+}
 
 template <typename Enum>
 std::optional<Enum> parse_word(std::string_view text) {
@@ -97,5 +112,7 @@ template std::optional<Outcome> parse_word(std::string_view);
 template std::optional<Detached> parse_word(std::string_view);
 template std::optional<Containment> parse_word(std::string_view);
 template std::optional<OnDriverExit> parse_word(std::string_view);
+template std::optional<Enforcement> parse_word(std::string_view);
+template std::optional<Kind> parse_word(std::string_view);
 
 }  // namespace corral::run

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include "bus/fake_calls.h"
 
 #include <utility>
@@ -102,6 +104,59 @@ void FakeCalls::end_run(const Caller& caller, const RunRef& ref, dbus::EndOption
   reply(sample_.report);
 }
 
+void FakeCalls::end_runs(const Caller& caller, dbus::EndRunsOptions options,
+                         Reply<std::vector<dbus::EndedRow>> reply) {
+  called("EndRuns", "", caller);
+  if (on_end_runs) return on_end_runs(caller, std::move(options), std::move(reply));
+  reply(std::vector<dbus::EndedRow>{{.name = sample_name(),
+                                     .state = run::State::holding,
+                                     .processes = 3,
+                                     .outcome = "would-end",
+                                     .message = ""}});
+}
+
+void FakeCalls::freeze_run(const Caller& caller, const RunRef& ref, bool frozen,
+                           Reply<void> reply) {
+  called(frozen ? "FreezeRun" : "ThawRun", ref.id.text(), caller);
+  reply(on_act ? on_act() : Answer<void>{});
+}
+
+Answer<void> FakeCalls::set_run(const Caller& caller, const RunRef& ref, dbus::SetOptions options) {
+  called("SetRun", ref.id.text(), caller);
+  if (on_set) return on_set(options);
+  return on_act ? on_act() : Answer<void>{};
+}
+
+Answer<void> FakeCalls::renew_lease(const Caller& caller, const RunRef& ref,
+                                    std::chrono::microseconds ttl) {
+  called("RenewLease", ref.id.text() + " " + std::to_string(ttl.count()), caller);
+  return on_act ? on_act() : Answer<void>{};
+}
+
+Answer<UniqueFd> FakeCalls::acquire_lease(const Caller& caller, const RunRef& ref, std::string who,
+                                          std::string why) {
+  called("AcquireLease", ref.id.text() + " " + who + " " + why, caller);
+  if (on_lease) return on_lease();
+  return UniqueFd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
+}
+
+void FakeCalls::adopt_processes(const Caller& caller, run::Spec spec, std::vector<uint32_t> pids,
+                                Reply<RunName> reply) {
+  called("AdoptProcesses", spec.id.text() + " " + std::to_string(pids.size()), caller);
+  reply(sample_name(spec.id.text()));
+}
+
+Answer<RunName> FakeCalls::release(const Caller& caller, const run::Invocation& run,
+                                   std::vector<uint32_t> pids) {
+  called("Release", run.text() + " " + std::to_string(pids.size()), caller);
+  return on_name ? on_name(0) : sample_name();
+}
+
+Answer<void> FakeCalls::set_enforcement(const Caller& caller, run::Enforcement value) {
+  called("SetEnforcement", std::string(run::word(value)), caller);
+  return on_act ? on_act() : Answer<void>{};
+}
+
 void FakeCalls::wait_run(const Caller& caller, const RunRef& ref, dbus::WaitOptions,
                          Reply<run::Status> reply) {
   called("WaitRun", ref.id.text(), caller);
@@ -160,7 +215,7 @@ Answer<void> FakeCalls::forget_run(const Caller& caller, const RunRef& ref) {
 
 dbus::ManagerProperties FakeCalls::manager_properties() {
   if (on_manager) return on_manager();
-  return {"0.1.0", std::string(32, 'b'), {"cgroup-kill"}, 5, 6};
+  return {"0.1.0", std::string(32, 'b'), {"cgroup-kill"}, 5, 6, run::Enforcement::observe};
 }
 
 std::vector<dbus::ConfigurationRow> FakeCalls::configuration() {

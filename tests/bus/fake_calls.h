@@ -30,6 +30,10 @@ class FakeCalls final : public dbus::Calls {
   std::function<void(const Caller&, const dbus::RunRef&, dbus::EndOptions,
                      dbus::Reply<run::Report>)>
       on_end;
+  std::function<void(const Caller&, dbus::EndRunsOptions, dbus::Reply<std::vector<dbus::EndedRow>>)>
+      on_end_runs;
+  std::function<run::Answer<void>(const dbus::SetOptions&)> on_set;
+  std::function<run::Answer<UniqueFd>()> on_lease;
   std::function<void(const Caller&, dbus::Reply<run::Status>)> on_wait;
   std::function<run::Answer<run::Report>()> on_report;
   std::function<run::Answer<std::vector<dbus::ProcessRow>>(const dbus::ProcessFilter&)> on_rows;
@@ -47,6 +51,21 @@ class FakeCalls final : public dbus::Calls {
                                 run::DriverExit exit, int32_t status) override;
   void end_run(const Caller& caller, const dbus::RunRef& ref, dbus::EndOptions options,
                dbus::Reply<run::Report> reply) override;
+  void end_runs(const Caller& caller, dbus::EndRunsOptions options,
+                dbus::Reply<std::vector<dbus::EndedRow>> reply) override;
+  void freeze_run(const Caller& caller, const dbus::RunRef& ref, bool frozen,
+                  dbus::Reply<void> reply) override;
+  run::Answer<void> set_run(const Caller& caller, const dbus::RunRef& ref,
+                            dbus::SetOptions options) override;
+  run::Answer<void> renew_lease(const Caller& caller, const dbus::RunRef& ref,
+                                std::chrono::microseconds ttl) override;
+  run::Answer<UniqueFd> acquire_lease(const Caller& caller, const dbus::RunRef& ref,
+                                      std::string who, std::string why) override;
+  void adopt_processes(const Caller& caller, run::Spec spec, std::vector<uint32_t> pids,
+                       dbus::Reply<dbus::RunName> reply) override;
+  run::Answer<dbus::RunName> release(const Caller& caller, const run::Invocation& run,
+                                     std::vector<uint32_t> pids) override;
+  run::Answer<void> set_enforcement(const Caller& caller, run::Enforcement value) override;
   void wait_run(const Caller& caller, const dbus::RunRef& ref, dbus::WaitOptions options,
                 dbus::Reply<run::Status> reply) override;
   run::Answer<run::Report> get_report(const Caller& caller, const dbus::RunRef& ref) override;

@@ -70,7 +70,8 @@ TEST(FuzzRecord, ReadsTheSameAgain) {
 }
 
 TEST(FuzzEnding, ReadsTheSameAgain) {
-  const Ending ending{EndReason::requested, "close-out", "uid 0, pid 17", true, kMoment, 3};
+  const Ending ending{
+      EndReason::requested, "close-out", "uid 0, pid 17", true, true, true, kMoment, 3, 4};
   fuzz({to_json(ending), to_json(Ending())}, reads_the_same_again(parse_ending));
 }
 

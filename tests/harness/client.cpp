@@ -1,5 +1,7 @@
 #include "harness/client.h"
 
+#include <fcntl.h>
+
 #include <sdbus-c++/sdbus-c++.h>
 
 #include "dbus/connect.h"
@@ -114,6 +116,53 @@ Answer<void> Client::report_exit(const std::string& path, const std::string& exi
 
 Answer<Dict> Client::end_run(const std::string& id, const Dict& options) {
   return answer_of([&] { return impl_->manager.EndRun(id, options); });
+}
+
+Answer<std::vector<Dict>> Client::end_runs(const Dict& options) {
+  return answer_of([&] { return impl_->manager.EndRuns(options); });
+}
+
+Answer<void> Client::freeze_run(const std::string& id, const Dict& options) {
+  return answer_of([&] { impl_->manager.FreezeRun(id, options); });
+}
+
+Answer<void> Client::thaw_run(const std::string& id, const Dict& options) {
+  return answer_of([&] { impl_->manager.ThawRun(id, options); });
+}
+
+Answer<void> Client::set_run(const std::string& id, const Dict& options) {
+  return answer_of([&] { impl_->manager.SetRun(id, options); });
+}
+
+Answer<void> Client::renew_lease(const std::string& id, uint64_t ttl_usec) {
+  return answer_of([&] { impl_->manager.RenewLease(id, ttl_usec); });
+}
+
+Answer<UniqueFd> Client::acquire_lease(const std::string& id, const std::string& who,
+                                       const std::string& why) {
+  return answer_of([&] {
+    const auto lease = impl_->manager.AcquireLease(id, who, why);
+    return UniqueFd{fcntl(lease.get(), F_DUPFD_CLOEXEC, 3)};
+  });
+}
+
+Answer<Started> Client::adopt_processes(const std::string& id, const std::vector<uint32_t>& pids,
+                                        const Dict& options) {
+  return answer_of([&] {
+    const auto [path, invocation] = impl_->manager.AdoptProcesses(id, pids, options);
+    return Started{path, invocation};
+  });
+}
+
+Answer<Named> Client::release(const std::string& path, const std::vector<uint32_t>& pids) {
+  return answer_of([&] {
+    const auto [run, id, invocation] = Run(*impl_->bus, path).Release(pids);
+    return Named{run, id, invocation};
+  });
+}
+
+Answer<void> Client::set_enforcement(const std::string& value) {
+  return answer_of([&] { impl_->manager.SetEnforcement(value); });
 }
 
 Answer<Dict> Client::wait_run(const std::string& id, const Dict& options) {

@@ -10,6 +10,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/unique_fd.h"
+
 namespace corral::harness {
 
 using Dict = std::map<std::string, sdbus::Variant>;
@@ -86,6 +88,18 @@ class Client {
   Answer<void> attach(const std::string& path, uint32_t pid);
   Answer<void> report_exit(const std::string& path, const std::string& exit, int32_t status);
   Answer<Dict> end_run(const std::string& id, const Dict& options = {});
+  Answer<std::vector<Dict>> end_runs(const Dict& options = {});
+  Answer<void> freeze_run(const std::string& id, const Dict& options = {});
+  Answer<void> thaw_run(const std::string& id, const Dict& options = {});
+  Answer<void> set_run(const std::string& id, const Dict& options);
+  Answer<void> renew_lease(const std::string& id, uint64_t ttl_usec);
+  Answer<UniqueFd> acquire_lease(const std::string& id, const std::string& who,
+                                 const std::string& why);
+  Answer<Started> adopt_processes(const std::string& id, const std::vector<uint32_t>& pids,
+                                  const Dict& options = {});
+  // On the run's object at `path`.
+  Answer<Named> release(const std::string& path, const std::vector<uint32_t>& pids);
+  Answer<void> set_enforcement(const std::string& value);
   Answer<Dict> wait_run(const std::string& id, const Dict& options = {});
   Answer<Dict> get_report(const std::string& id, const Dict& options = {});
   Answer<void> signal_run(const std::string& id, const std::string& whom, int signal,

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace corral::run {
@@ -95,6 +96,11 @@ std::chrono::microseconds any_duration() {
   return std::chrono::microseconds{any<uint64_t>() >> 1};
 }
 
+template <typename T>
+std::optional<T> maybe(T value) {
+  return below(2) == 1 ? std::optional(std::move(value)) : std::nullopt;
+}
+
 std::map<std::string, std::string> any_labels() {
   std::map<std::string, std::string> labels;
   for (size_t n = below(5); n > 0; --n) labels[any_text()] = any_text();
@@ -148,21 +154,31 @@ Record any_record() {
           .policy = {.on_driver_exit = any<OnDriverExit>(),
                      .settle = any_duration(),
                      .grace = any_duration(),
-                     .term_signal = 1 + static_cast<int>(below(64))},
+                     .term_signal = 1 + static_cast<int>(below(64)),
+                     .runtime_max = maybe(any_duration()),
+                     .hold_max = maybe(any_duration()),
+                     .lease = maybe(any_duration()),
+                     .enforcement = any<Enforcement>(),
+                     .keep = {any_text(), any_text()}},
           .boot_id = any_text(),
           .cgroup_id = any<uint64_t>(),
           .start = any_moment(),
           .containment = any<Containment>(),
-          .opener = {.pid = any<uint32_t>(), .start_time = any<uint64_t>()}};
+          .opener = {.pid = any<uint32_t>(), .start_time = any<uint64_t>()},
+          .kind = any<Kind>(),
+          .spared_from = maybe(DirectoryName{any_run_id(), any_invocation()})};
 }
 
 Ending any_ending() {
   return {.reason = any<EndReason>(),
           .message = any_text(),
           .ended_by = any_text(),
+          .asked = any<bool>(),
+          .holding = any<bool>(),
           .all_asked = any<bool>(),
           .began = any_moment(),
-          .kill_at_usec = any<uint64_t>()};
+          .kill_at_usec = any<uint64_t>(),
+          .hold_until_usec = any<uint64_t>()};
 }
 
 }  // namespace corral::run

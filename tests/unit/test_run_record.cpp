@@ -167,7 +167,8 @@ Form form(const char* name, std::string good, Result<T> (*parse)(std::string_vie
 
 std::vector<Form> forms() {
   const Record record = good_record();
-  const Ending ending{EndReason::requested, "close-out", "uid 0, pid 17", true, {1, 2}, 3};
+  const Ending ending{
+      EndReason::requested, "close-out", "uid 0, pid 17", true, true, true, {1, 2}, 3, 4};
   return {form("record", to_json(record), parse_record), form("members", kMembers, parse_members),
           form("exit", kExit, parse_exit), form("ending", to_json(ending), parse_ending)};
 }

@@ -22,7 +22,7 @@ void expect_words(Enum last, const std::vector<std::string_view>& words) {
 }
 
 TEST(Words, OfStateAreTheInterface) {
-  expect_words(State::ended, {"starting", "running", "ending", "ended"});
+  expect_words(State::ended, {"starting", "running", "ending", "holding", "ended"});
 }
 
 TEST(Words, OfDriverExitAreTheInterface) {
@@ -35,12 +35,13 @@ TEST(Words, OfRunResultAreTheInterface) {
 }
 
 TEST(Words, OfEndReasonAreTheInterface) {
-  expect_words(EndReason::lost,
-               {"", "driver-exited", "requested", "lease-lost", "parent-ended", "reboot", "lost"});
+  expect_words(EndReason::lost, {"", "driver-exited", "requested", "deadline", "lease-lost",
+                                 "parent-ended", "reboot", "lost"});
 }
 
 TEST(Words, OfOutcomeAreTheInterface) {
-  expect_words(Outcome::escaped, {"left", "exited", "term", "kill", "stuck", "escaped"});
+  expect_words(Outcome::escaped,
+               {"left", "exited", "term", "kill", "frozen", "kept", "stuck", "escaped"});
 }
 
 TEST(Words, OfDetachedAreTheInterface) {
@@ -48,11 +49,19 @@ TEST(Words, OfDetachedAreTheInterface) {
 }
 
 TEST(Words, OfContainmentAreTheInterface) {
-  expect_words(Containment::cooperative, {"enforced", "cooperative"});
+  expect_words(Containment::adopted, {"enforced", "cooperative", "adopted"});
 }
 
 TEST(Words, OfOnDriverExitAreTheInterface) {
-  expect_words(OnDriverExit::kill, {"kill"});
+  expect_words(OnDriverExit::report, {"kill", "freeze", "report"});
+}
+
+TEST(Words, OfEnforcementAreTheInterface) {
+  expect_words(Enforcement::observe, {"enforce", "observe"});
+}
+
+TEST(Words, OfKindAreTheInterface) {
+  expect_words(Kind::kept, {"driver", "kept"});
 }
 
 }  // namespace
