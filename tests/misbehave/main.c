@@ -32,6 +32,7 @@ static const struct row {
     {"exec-other", "", 0, exec_other, "A14: itself, executed anew as another"},
     {"session-in-place", "", 0, session_in_place, "B4: itself, anew as a session leader"},
     {"freeze-inner", "", 0, freeze_inner, "C1: a child in a frozen cgroup below the own one"},
+    {"hung-mount", "DIR", 1, hung_mount, "C2: itself, server of a mount that never answers"},
     {"nested", "DEPTH", 1, nested, "C3: a child DEPTH cgroups below the own one"},
     {"zombie-holder", "GROUP", 1, zombie_holder, "C4: itself, parent of a zombie from GROUP"},
     {"die", "SIGNAL", 1, die_of, "C7: itself, of that signal"},

@@ -22,6 +22,7 @@ typedef enum after shape(int argc, char** argv);
 shape jobs, double_fork, pipe_holder, marker, no_wait; /* background.c */
 shape exit_with, die_of, exec_other;                   /* exits.c */
 shape hide, freeze_inner, nested, zombie_holder;       /* groups.c */
+shape hung_mount;                                      /* mounts.c */
 shape servers;                                         /* servers.c */
 shape own_sessions, scrub, session_in_place;           /* sessions.c */
 shape ignore_term, term_forks, stopped, traced;        /* signals.c */
