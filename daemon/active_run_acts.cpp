@@ -161,7 +161,7 @@ void ActiveRun::walk() {
 void ActiveRun::name_stuck(const cgroup::Group& group, const std::string& path) {
   auto stuck = rows_of(snapshot_stuck(group, path, lineage_));
   if (stuck.empty()) return;
-  leaks_.stuck(std::move(stuck));
+  leaks_.stuck(std::move(stuck), live_driver());
   count_leaks();
   log(Level::error, "run {}: {} processes are still there {} ms after the kill", record_.id.text(),
       status_.report.stuck, around_.config.proof / 1ms);
@@ -244,6 +244,7 @@ void ActiveRun::finish() {
   opener_.reset();
   leases_.clear();
   status_.leases.clear();
+  leaks_.nobody_stuck();
   leaks_.kept(observer_.spared_by(*this), "Parent \"\"");
   watch_.reset();  // before rmdir
   // This reaches one that a driver moved out of init/.

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace corral::daemon {
+namespace {
+
+constexpr const char* kDriver = "driver";
+
+}  // namespace
 
 void LeakBook::asked(std::vector<run::Process> snapshot) {
   add(std::move(snapshot), run::Outcome::term, "");
@@ -35,12 +40,19 @@ void LeakBook::strangers(std::vector<run::Process> snapshot) {
   add(std::move(snapshot), run::Outcome::kill, "stranger");
 }
 
-void LeakBook::stuck(std::vector<run::Process> snapshot) {
-  // Those that were stuck at the last look may have gone since: killed, then.
+void LeakBook::stuck(std::vector<run::Process> snapshot, pid_t driver) {
+  nobody_stuck();  // those of the last look may have gone since
+  for (auto& process : snapshot) {
+    if (static_cast<pid_t>(process.pid) == driver) process.rule = kDriver;
+  }
+  add(std::move(snapshot), run::Outcome::stuck, "");
+}
+
+void LeakBook::nobody_stuck() {
+  std::erase_if(entries_, [](const auto& entry) { return entry.second.rule == kDriver; });
   for (auto& [key, process] : entries_) {
     if (process.outcome == run::Outcome::stuck) process.outcome = run::Outcome::kill;
   }
-  add(std::move(snapshot), run::Outcome::stuck, "");
 }
 
 void LeakBook::escaped(run::Process process) {
@@ -57,8 +69,11 @@ void LeakBook::add(std::vector<run::Process> snapshot, run::Outcome outcome,
     const Key key{process.pid, process.start_time};
     const auto [entry, is_new] = entries_.try_emplace(key, std::move(process));
     entry->second.outcome = outcome;
-    if (!is_new) entry->second.wchan = process.wchan;  // try_emplace moved nothing then
-    if (is_new) entry->second.rule = rule;
+    if (!is_new) {  // try_emplace moved nothing then
+      entry->second.state = std::move(process.state);
+      entry->second.wchan = std::move(process.wchan);
+    }
+    if (is_new && !rule.empty()) entry->second.rule = rule;
   }
 }
 
@@ -66,8 +81,9 @@ void LeakBook::write_to(run::Report& report) const {
   report.leaks.clear();
   report.leaks_omitted = report.terminated = report.killed = report.stuck = report.escaped =
       report.kept = 0;
-  report.leaks_found = entries_.size();
+  report.leaks_found = 0;
   for (const auto& [key, process] : entries_) {
+    if (process.rule != kDriver) ++report.leaks_found;
     report.terminated += process.outcome == run::Outcome::term ? 1 : 0;
     report.killed += process.outcome == run::Outcome::kill ? 1 : 0;
     report.stuck += process.outcome == run::Outcome::stuck ? 1 : 0;

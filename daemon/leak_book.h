@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -24,8 +26,11 @@ class LeakBook {
   void kept(std::vector<run::Process> processes, const std::string& rule);
   // Found outside work/: killed with the whole directory, and reported with the rule "stranger".
   void strangers(std::vector<run::Process> snapshot);
-  // Killed and still there.
-  void stuck(std::vector<run::Process> snapshot);
+  // Killed and still there. The driver (0: it has gone) is shown with the rule "driver", and is not
+  // counted as found.
+  void stuck(std::vector<run::Process> snapshot, pid_t driver);
+  // Nobody is left: who was stuck was killed, and the driver is no leak.
+  void nobody_stuck();
   // Sits elsewhere by now; not touched.
   void escaped(run::Process process);
 

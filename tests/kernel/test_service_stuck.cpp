@@ -66,6 +66,63 @@ class ServiceStuck : public ServiceTest {
   HungMount mount_{stack_.temp()};
 };
 
+TEST_F(ServiceStuck, AProcessInAHungMountKeepsItsRunEndingUntilTheMountGoes) {
+  start_ready("a", shell("stat \"$0\" & sleep 100 & echo ready; wait", {mount_.file("f")}));
+  mount_.wait_asked("f");
+  const auto held = pidfds("a");
+
+  const auto asked = std::chrono::steady_clock::now();
+  const auto message = end_in_vain("a");
+  EXPECT_THAT(std::chrono::steady_clock::now() - asked,
+              AllOf(Ge(std::chrono::seconds{2}), Le(std::chrono::seconds{4})));
+
+  const auto report = must(client().get_report("a"));
+  const auto row = row_of("stat", leaks(report));
+  EXPECT_EQ(value<std::string>(row, "Outcome"), "stuck");
+  EXPECT_EQ(value<std::string>(row, "State"), "D");
+  EXPECT_THAT(value<std::string>(row, "WaitChannel"), Not(testing::IsEmpty()));
+  EXPECT_THAT(message, HasSubstr(pid_text(row) + " (stat, D in " +
+                                 value<std::string>(row, "WaitChannel") + ")"));
+  EXPECT_EQ(value<std::string>(row_of("sleep", leaks(report)), "Outcome"), "term");
+  EXPECT_EQ(value<std::string>(report, "State"), "ending");
+  EXPECT_EQ(property<uint32_t>("a", "Stuck"), 1U);
+  EXPECT_EQ(property("a", "State"), "ending");
+
+  mount_.let_go();
+  const auto last = ended("a");
+  for (const auto& process : held) EXPECT_TRUE(process.exited()) << process.pid();
+  EXPECT_EQ(counts(last), (Counts{2, 1, 1}));
+  EXPECT_EQ(value<std::string>(row_of("stat", leaks(last)), "Outcome"), "kill");
+  EXPECT_EQ(must(client().end_run("a")).at("Leaks").get<std::vector<Dict>>().size(), 2U);
+}
+
+TEST_F(ServiceStuck, ADriverInAHungMountKeepsItsRunEndingUntilTheMountGoes) {
+  start("a", {"stat", mount_.file("f")});
+  mount_.wait_asked("f");
+  const auto driver = std::to_string(property<uint32_t>("a", "DriverPID"));
+  EXPECT_THAT(end_in_vain("a"), HasSubstr("pid " + driver + " (stat, D in "));
+  EXPECT_EQ(property("a", "State"), "ending");
+  EXPECT_EQ(property<uint32_t>("a", "Stuck"), 1U);
+
+  mount_.let_go();
+  const auto report = ended("a");
+  EXPECT_EQ(exit_of(report), (Exit{"signal", "killed", SIGTERM}));
+  EXPECT_EQ(counts(report), Counts{}) << "the driver is no leak";
+}
+
+TEST_F(ServiceStuck, AStuckRunIsStillEndingAfterARestartOfTheService) {
+  start_ready("a", shell("stat \"$0\" & echo ready; wait", {mount_.file("f")}));
+  mount_.wait_asked("f");
+  end_in_vain("a");
+  stack_.restart_corrald();
+  EXPECT_EQ(property("a", "State"), "ending");
+  EXPECT_THAT(end_in_vain("a"), HasSubstr("(stat, D in "));
+  EXPECT_EQ(property<uint32_t>("a", "Stuck"), 1U);
+
+  mount_.let_go();
+  EXPECT_EQ(counts(ended("a")), (Counts{1, 0, 1}));
+}
+
 // The second to ask for the same name waits for the first, and no signal reaches it from the start.
 TEST_F(ServiceStuck, ARunThatCannotBeFrozenIsThawedAgain) {
   Pipe gate, output;
