@@ -226,6 +226,10 @@ void ActiveRun::end(EndRequest request) {
   asked_ = true;
   overruled_ = overruled_ || request.reason == run::EndReason::parent_ended;
   raise(run::Event::end_requested);
+  // Its proof had its time, and nothing wakes it: who asks only now is told who is stuck.
+  if (killed_at_ && !reaping_ &&
+      base::between(killed_at_, base::Moment::now()) >= around_.config.proof)
+    raise(run::Event::proof_overdue);
   look();
 }
 

@@ -87,6 +87,7 @@ TEST_F(ServiceStuck, AProcessInAHungMountKeepsItsRunEndingUntilTheMountGoes) {
   EXPECT_EQ(value<std::string>(report, "State"), "ending");
   EXPECT_EQ(property<uint32_t>("a", "Stuck"), 1U);
   EXPECT_EQ(property("a", "State"), "ending");
+  EXPECT_EQ(end_in_vain("a"), message) << "asked again while it is stuck";
 
   mount_.let_go();
   const auto last = ended("a");
