@@ -4,42 +4,22 @@
 #include "cli/commands.h"
 #include "cli/decode.h"
 #include "cli/exit_status.h"
-#include "cli/human.h"
-#include "cli/progress.h"
 #include "cli/report_text.h"
 #include "run/words.h"
 
 namespace corral::cli {
 namespace {
 
-// Far below the 128 calls under way that a bus allows a connection.
-constexpr size_t kEndsAtOnce = 64;
 constexpr microseconds kPollTime = std::chrono::seconds{20};
 
 RunRef ref(const Session& session, const std::string& id) {
   return {id, session.arguments.invocation};
 }
 
-EndRequest end_request(const Session& session, const std::string& id) {
-  return {ref(session, id), session.arguments.grace, session.arguments.reason};
-}
-
-// Ends one run; its report is added to `reports` and its text printed.
-int end_run(const Session& session, const std::string& id, json& reports) {
-  const Arguments& arguments = session.arguments;
-  std::string path;
-  if (session.output.error_terminal)
-    if (const auto run = session.service.get_run(id)) path = run->path;
-  const auto report = [&] {
-    const Progress progress(session.service, session.output, id, path);
-    return session.service.end_run(end_request(session, id));
-  }();
-  if (!report) return fail(arguments, id, report.error());
-  reports.push_back(*report);
-  if (arguments.json) return kSuccess;
-  const auto read = report_of(*report);
-  if (!read) return fail(arguments, id, read.error());
-  return print(arguments, report_text(*read, session.output.out, arguments.legend));
+bool has_come(const run::Report& report, const std::string& until) {
+  if (report.state == run::State::ended) return true;
+  if (until == "driver") return report.driver_exit != run::DriverExit::none;
+  return until == "settled" && report.state == run::State::holding;
 }
 
 }  // namespace
@@ -54,33 +34,19 @@ int run_detached(const Session& session) {
   return print(arguments, run->id + " " + run->invocation + "\n");
 }
 
-int end_runs(const Session& session) {
-  const auto& names = session.arguments.names;
-  json reports = json::array();
-  int status = kSuccess;
-  for (size_t i = 0; i < names.size(); ++i) {
-    // All of a batch end side by side: EndRun joins an end that is under way.
-    if (i % kEndsAtOnce == 0)
-      for (size_t j = i + 1; j < std::min(i + kEndsAtOnce, names.size()); ++j)
-        session.service.post_end_run(end_request(session, names[j]));
-    status = std::max(status, end_run(session, names[i], reports));
-  }
-  if (!session.arguments.json || reports.empty()) return status;
-  return std::max(status, print_json(session.arguments, reports));
-}
-
 int wait_run(const Session& session) {
   const Arguments& arguments = session.arguments;
   const std::string& id = arguments.names.front();
+  const std::string until = arguments.until.value_or("settled");
   RunRef run = ref(session, id);
   for (;;) {
-    const auto answer = session.service.wait_run(run, "ended", kPollTime);
+    const auto answer = session.service.wait_run(run, until, kPollTime);
     if (!answer) return fail(arguments, id, answer.error());
     const auto status = status_of(*answer);
     if (!status) return fail(arguments, id, status.error());
     // The id may be started again between two polls; that is not the run that was waited for.
     run.invocation = status->report.invocation;
-    if (status->report.state != run::State::ended) continue;
+    if (!has_come(status->report, until)) continue;
     if (arguments.json)
       if (const int printed = print_json(arguments, *answer); printed != kSuccess) return printed;
     const int result = status_of_driver(status->report.driver_exit, status->report.driver_status);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,8 +13,42 @@
 
 namespace corral::cli {
 
-enum class Command { run, list, status, ps, end, leaks, wait, report, kill, forget, config };
+enum class Command {
+  run,
+  adopt,
+  list,
+  status,
+  tree,
+  ps,
+  leaks,
+  watch,
+  config,
+  end,
+  wait,
+  report,
+  kill,
+  forget,
+  freeze,
+  thaw,
+  set,
+  release,
+  lease,
+  enforcement
+};
 enum class JsonStyle { compact, pretty };
+
+// The word for it on the command line.
+std::string_view word(Command command);
+// Whether it exits with the status of another program, and with 125 for failures of its own.
+bool passes_status_on(Command command);
+
+// One of a command to execute, a time to renew within, dropping, and listing.
+struct LeaseRequest {
+  std::string who, why;
+  std::vector<std::string> argv;
+  std::optional<microseconds> ttl;
+  bool drop = false, list = false;
+};
 
 // A command line, checked for form. What the command does not use keeps its default.
 struct Arguments {
@@ -29,13 +64,24 @@ struct Arguments {
   ProcessFilter processes;            // ps, leaks
   std::optional<microseconds> grace;  // end
   std::string reason;                 // end
+  bool no_block = false;              // end
+  bool allow_self = false;            // end
+  EndsRequest ends;                   // end without names
+  std::optional<std::string> until;   // wait
   int signal = 0;                     // kill
   std::string whom;                   // kill
 
-  StartRequest start;  // run
+  std::vector<uint32_t> pids;              // release, adopt
+  SetRequest change;                       // set
+  LeaseRequest lease;                      // lease
+  std::optional<std::string> enforcement;  // enforcement: the new one
+
+  StartRequest start;  // run; adopt
   bool detach = false;
   // Whether the run's driver is a child of ours.
   bool attached() const { return command == Command::run && !detach; }
+  // Whether a command is executed by us, after "--".
+  bool executes_here() const { return attached() || command == Command::lease; }
   // run, but for --detach
   bool verbose = false;  // the report, even of a clean run
   bool quiet = false;    // no report at all

@@ -67,9 +67,11 @@ Called<json> AttachedEnd::wait_for_end() {
   for (;;) {
     auto status = persist([&](Service& service) {
       if (!progress_) progress_.emplace(service, output_, run_.name.id, run_.name.path);
-      return service.wait_run({run_.name.id, run_.name.invocation}, "ended", kPollTime);
+      return service.wait_run({run_.name.id, run_.name.invocation}, "settled", kPollTime);
     });
-    if (!status || status->value("State", "") == "ended") return status;
+    if (!status) return status;
+    const auto state = status->value("State", "");
+    if (state == "ended" || state == "holding") return status;
   }
 }
 

@@ -23,9 +23,10 @@ class AttachedEnd {
   AttachedEnd(const Arguments& arguments, const Output& output, const OpenedRun& run,
               const DriverEnd& end, const HeldSignals& signals);
 
-  // Tells the service of the exit, reaps the driver, and gives the report once nothing is left.
-  // Where the service stays away for longer than kAwayBound, gives the last error; the exit is in
-  // the run's directory then, if that is ours to write, for the service to find when it is back.
+  // Tells the service of the exit, reaps the driver, and gives the report once nothing is left, or
+  // what is left is held. Where the service stays away for longer than kAwayBound, gives the last
+  // error; the exit is in the run's directory then, if that is ours to write, for the service to
+  // find when it is back.
   Called<json> finish();
 
  private:

@@ -16,7 +16,7 @@ struct Attached {
 };
 
 // Runs the command as the driver of a run, in this process's own place, on the bus that `arguments`
-// name, until nothing is left of the run; writes what is to be said of it.
+// name, until nothing is left of the run or what is left is held; writes what is to be said of it.
 Attached run_and_wait(const Arguments& arguments, const Output& output, int report_file);
 // Ends as the driver did: gives the exit status, or does not return.
 int leave(const Attached& attached);

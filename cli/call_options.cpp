@@ -18,6 +18,12 @@ void put(Dict& dict, const char* key, const std::string& value) {
   if (!value.empty()) dict[key] = sdbus::Variant(value);
 }
 
+void put_limit(Dict& dict, const char* key, const std::optional<microseconds>& value) {
+  if (value)
+    dict[key] =
+        sdbus::Variant(*value == kNoLimit ? UINT64_MAX : static_cast<uint64_t>(value->count()));
+}
+
 }  // namespace
 
 Dict options_of(const RunRef& run) {
@@ -35,6 +41,12 @@ Dict options_of_opening(const StartRequest& request) {
   put(dict, "SettleUSec", request.settle);
   put(dict, "GraceUSec", request.grace);
   put(dict, "TermSignal", request.term_signal);
+  put(dict, "OnDriverExit", request.on_driver_exit);
+  put(dict, "Enforcement", request.enforcement);
+  put(dict, "Parent", request.parent);
+  if (!request.keep.empty()) dict["Keep"] = sdbus::Variant(request.keep);
+  put_limit(dict, "RuntimeMaxUSec", request.runtime_max);
+  put_limit(dict, "HoldMaxUSec", request.hold_max);
   return dict;
 }
 
@@ -52,6 +64,30 @@ Dict options_of(const EndRequest& request) {
   Dict dict = options_of(request.run);
   put(dict, "GraceUSec", request.grace);
   put(dict, "Reason", request.reason);
+  if (request.no_block) dict["NoBlock"] = sdbus::Variant(true);
+  if (request.allow_self) dict["AllowSelf"] = sdbus::Variant(true);
+  return dict;
+}
+
+Dict options_of(const EndsRequest& request) {
+  Dict dict;
+  put(dict, "Owner", request.owner);
+  put(dict, "State", request.state);
+  put(dict, "Label", request.label);
+  put(dict, "OlderThanUSec", request.older_than);
+  put(dict, "GraceUSec", request.grace);
+  put(dict, "Reason", request.reason);
+  if (request.dry_run) dict["DryRun"] = sdbus::Variant(true);
+  return dict;
+}
+
+Dict options_of(const RunRef& run, const SetRequest& request) {
+  Dict dict = options_of(run);
+  put(dict, "Owner", request.owner);
+  put(dict, "Description", request.description);
+  put(dict, "Enforcement", request.enforcement);
+  if (!request.labels.empty()) dict["Labels"] = sdbus::Variant(request.labels);
+  put_limit(dict, "RuntimeMaxUSec", request.runtime_max);
   return dict;
 }
 

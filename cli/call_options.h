@@ -18,6 +18,8 @@ Dict options_of(const RunRef& run);
 Dict options_of(const StartRequest& request);
 Dict options_of_opening(const StartRequest& request);  // OpenRun: what holds for any driver
 Dict options_of(const EndRequest& request);
+Dict options_of(const EndsRequest& request);
+Dict options_of(const RunRef& run, const SetRequest& request);
 Dict options_of(const RunFilter& filter);
 Dict options_of(const ProcessFilter& filter, uint64_t offset, uint64_t limit);
 

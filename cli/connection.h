@@ -38,6 +38,11 @@ class Service::Connection {
     return std::move(*result);
   }
 
+  // Serves everything until `stop` is true, which is looked at after each thing that happens.
+  void serve_until(const bool& stop) {
+    while (!stop) turn();
+  }
+
   void watch(int fd, base::Callback<void()> ready);
   void every(std::chrono::milliseconds period, base::Callback<void()> tick);
 

@@ -20,6 +20,29 @@ Result<T> decoded(const char* what, const json& object, Read read) {
   return value;
 }
 
+// UINT64_MAX, and a key that is absent, mean that there is none.
+void read_limit(run::FieldReader& reader, const char* key,
+                std::optional<std::chrono::microseconds>& field) {
+  std::optional<uint64_t> usec;
+  reader(key, usec);
+  if (usec && *usec <= static_cast<uint64_t>(INT64_MAX)) field = std::chrono::microseconds(*usec);
+}
+
+// What is shown of a policy; the settle time and the grace are not.
+void read_policy(run::FieldReader& reader, run::Status& status) {
+  std::optional<run::OnDriverExit> on_driver_exit;
+  std::optional<std::vector<std::string>> keep, leases;
+  reader("OnDriverExit", on_driver_exit);
+  reader("Keep", keep);
+  reader("Leases", leases);
+  status.policy.on_driver_exit = on_driver_exit.value_or(run::OnDriverExit::kill);
+  if (keep) status.policy.keep = std::move(*keep);
+  if (leases) status.leases = std::move(*leases);
+  read_limit(reader, "RuntimeMaxUSec", status.policy.runtime_max);
+  read_limit(reader, "HoldMaxUSec", status.policy.hold_max);
+  read_limit(reader, "LeaseUSec", status.policy.lease);
+}
+
 }  // namespace
 
 Result<run::Report> report_of(const json& object) {
@@ -32,6 +55,7 @@ Result<run::Status> status_of(const json& properties) {
   return decoded<run::Status>("properties", properties,
                               [](run::Status& status, run::FieldReader& reader) {
                                 run::each_property(status, reader);
+                                read_policy(reader, status);
                                 run::Report& report = status.report;
                                 reader("StartTimestamp", report.start.realtime_usec);
                                 reader("StartTimestampMonotonic", report.start.monotonic_usec);

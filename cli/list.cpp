@@ -111,6 +111,14 @@ int show_rows(const Session& session, Load load, Show show) {
   return std::max(print(arguments, show(*rows, session.output.out, arguments.legend)), status);
 }
 
+// A row says less of a live run than its object does.
+Result<run::Status> status_of_row(Service& service, const json& row) {
+  auto listed = listed_status_of(row);
+  if (!listed || listed->report.state == run::State::ended) return listed;
+  const auto properties = service.properties(row.value("Path", ""));
+  return properties ? status_of(*properties) : listed;  // or it has gone meanwhile
+}
+
 }  // namespace
 
 std::string run_table(const std::vector<run::Status>& runs, const Format& format, bool legend,
@@ -123,6 +131,7 @@ std::string run_table(const std::vector<run::Status>& runs, const Format& format
                {"STARTED", true, false},
                {"OWNER", false, true},
                {"DRIVER", true, false},
+               {"NOTES", false, true},
                {"DESCRIPTION"}});
   for (const run::Status& status : runs) {
     const run::Report& report = status.report;
@@ -135,6 +144,7 @@ std::string run_table(const std::vector<run::Status>& runs, const Format& format
                {age.empty() ? "" : age + " ago"},
                {report.owner},
                {status.driver_pid == 0 ? "" : std::to_string(status.driver_pid)},
+               {fmt::format("{}", fmt::join(notes_of(status, now), ", "))},
                {status.description}});
   }
   return table.text(format, legend) + (legend ? footer(runs.size(), "run", "runs") : "");
@@ -147,7 +157,7 @@ int list_runs(const Session& session) {
   if (arguments.json) return print_json(arguments, *runs);
   std::vector<run::Status> statuses;
   for (const json& run : *runs) {
-    auto status = listed_status_of(run);
+    auto status = status_of_row(session.service, run);
     if (!status) return fail(arguments, "", status.error());
     statuses.push_back(std::move(*status));
   }

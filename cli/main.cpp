@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <clocale>
 #include <exception>
 
@@ -16,33 +17,15 @@
 namespace corral::cli {
 namespace {
 
-int dispatch(const Session& session) {
-  switch (session.arguments.command) {
-    case Command::run:
-      return run_detached(session);
-    case Command::list:
-      return list_runs(session);
-    case Command::status:
-      return show_status(session);
-    case Command::ps:
-      return list_processes(session);
-    case Command::end:
-      return end_runs(session);
-    case Command::leaks:
-      return list_leaks(session);
-    case Command::wait:
-      return wait_run(session);
-    case Command::report:
-      return show_report(session);
-    case Command::kill:
-      return signal_run(session);
-    case Command::forget:
-      return forget_runs(session);
-    case Command::config:
-      return show_configuration(session);
-  }
-  return kUsage;
-}
+using Handler = int (*)(const Session&);
+
+// In the order of Command.
+constexpr std::array<Handler, 20> kHandlers = {
+    run_detached,   adopt_processes, list_runs,         show_status,        show_tree,
+    list_processes, list_leaks,      watch_runs,        show_configuration, end_runs,
+    wait_run,       show_report,     signal_run,        forget_runs,        freeze_runs,
+    thaw_runs,      set_run,         release_processes, lease_run,          handle_enforcement};
+static_assert(kHandlers.size() == static_cast<size_t>(Command::enforcement) + 1);
 
 int execute(const Arguments& arguments) {
   const Output output = Output::of_process();
@@ -50,7 +33,8 @@ int execute(const Arguments& arguments) {
   if (arguments.attached()) return run_attached(arguments, output);
   auto service = Service::connect(arguments.bus);
   if (!service) return fail(arguments, "", service.error());
-  return dispatch({arguments, output, *service});
+  const Session session{arguments, output, *service};
+  return kHandlers.at(static_cast<size_t>(arguments.command))(session);
 }
 
 int run(const std::vector<std::string>& words) {

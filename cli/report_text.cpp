@@ -28,6 +28,12 @@ std::string why_text(const run::Report& report) {
         text += fmt::format(" (\"{}\")", printable(report.end_message));
       return text;
     }
+    case run::EndReason::deadline:
+      return "at its deadline";
+    case run::EndReason::lease_lost:
+      return "when its lease was lost";
+    case run::EndReason::parent_ended:
+      return "with the run around it";
     case run::EndReason::reboot:
       return "with a reboot";
     case run::EndReason::lost:
@@ -107,6 +113,7 @@ std::vector<std::string> outcome_parts(const run::Report& report) {
   };
   add(report.terminated, "went after SIGTERM", "went after SIGTERM");
   add(report.killed, "was killed", "were killed");
+  add(report.kept, "is kept in a run of its own", "are kept in a run of their own");
   add(report.escaped, "had moved out of the run and is not contained",
       "had moved out of the run and are not contained");
   add(report.stuck, "was killed and is still there", "were killed and are still there");
@@ -121,7 +128,7 @@ std::string outcome_line(const run::Report& report) {
                       report.end_reason != run::EndReason::lost && report.stuck == 0;
   if (report.state == run::State::ended && proven) {
     const std::string time = span(report.time_to_empty_usec);
-    const std::string where = report.escaped > 0 ? " in the run" : "";
+    const std::string where = report.escaped + report.kept > 0 ? " in the run" : "";
     parts.push_back("nothing is left" + where +
                     (time.empty() ? "" : fmt::format(" (proven in {})", time)));
   }

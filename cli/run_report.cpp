@@ -1,12 +1,15 @@
 #include "cli/run_report.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "cli/decode.h"
 #include "cli/exit_status.h"
+#include "cli/human.h"
 #include "cli/report_text.h"
 #include "cli/session.h"
 
@@ -24,6 +27,22 @@ int write_report(const Arguments& arguments, int file, const json& report) {
   return written ? kSuccess : fail(arguments, arguments.start.id, written.error());
 }
 
+namespace {
+
+// Of a run whose end left processes in place: what is to be done with them.
+std::string held_text(const run::Report& report) {
+  const uint64_t gone = report.terminated + report.killed + report.kept + report.escaped;
+  const uint64_t held = report.leaks_found - std::min(report.leaks_found, gone);
+  return fmt::format(
+      "corralctl: {} of run {} {} held: look with \"corralctl status {}\", end with \"corralctl "
+      "end "
+      "{}\"\n",
+      count_text(held, "process", "processes"), report.id, held == 1 ? "is" : "are", report.id,
+      report.id);
+}
+
+}  // namespace
+
 int conclude(const Arguments& arguments, const Output& output, int file, const json& report,
              int driver) {
   const auto read = report_of(report);
@@ -32,6 +51,7 @@ int conclude(const Arguments& arguments, const Output& output, int file, const j
                        read->driver_exit == run::DriverExit::unknown;
   if (!arguments.quiet && (notable || arguments.verbose))
     write_error(report_text(*read, output.error, arguments.legend));
+  if (!arguments.quiet && read->state == run::State::holding) write_error(held_text(*read));
   if (const int status = write_report(arguments, file, report); status != kSuccess) return status;
   const bool fails = arguments.fail_on_leak && read->leaks_found > 0 && driver == kSuccess;
   return fails ? *arguments.fail_on_leak : driver;

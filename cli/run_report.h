@@ -12,9 +12,10 @@ namespace corral::cli {
 // that a name that cannot be written costs no run.
 Result<UniqueFd> open_report(const Arguments& arguments);
 
-// Says on standard error what is worth it in a final report (leaks, or what escaped or is stuck, or
-// an exit that nobody saw; all with --verbose, nothing with --quiet), writes it to `file`, and
-// gives the exit status: `driver`'s, that of --fail-on-leak, or one for a failure of our own.
+// Says on standard error what is worth it in the report of a run that is over (what is held, leaks,
+// or what escaped or is stuck, or an exit that nobody saw; all with --verbose, nothing with
+// --quiet), writes it to `file`, and gives the exit status: `driver`'s, that of --fail-on-leak, or
+// one for a failure of our own.
 int conclude(const Arguments& arguments, const Output& output, int file,
              const nlohmann::json& report, int driver);
 // The file alone.

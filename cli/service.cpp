@@ -1,44 +1,12 @@
 #include "cli/service.h"
 
-#include <sdbus-c++/sdbus-c++.h>
-
-#include <nlohmann/json.hpp>
-
-#include "cli/call_options.h"
-#include "cli/connection.h"
-#include "cli/message_json.h"
+#include "cli/service_impl.h"
 #include "dbus/connect.h"
-#include "dbus/manager_proxy.h"
-#include "dbus/run_proxy.h"
 
 namespace corral::cli {
 namespace {
 
-constexpr const char* kManagerInterface = org::corral::Corral1::Manager_proxy::INTERFACE_NAME;
-constexpr const char* kRunInterface = org::corral::Corral1::Run_proxy::INTERFACE_NAME;
-constexpr const char* kPropertiesInterface = "org.freedesktop.DBus.Properties";
-
-constexpr microseconds kCallBound = std::chrono::seconds{25};  // as sd-bus has it
-// Longer than the service's own bounds: an end lasts as long as the run's grace and the proof.
-constexpr microseconds kEndBound = std::chrono::hours{24};
 constexpr microseconds kMoment = std::chrono::milliseconds{500};
-constexpr uint64_t kPage = 1000;
-
-// The edge where exceptions of sdbus-c++ become values.
-template <typename F>
-auto at_edge(F&& f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const sdbus::Error& error) {
-    return tl::unexpected<CallError>({error.getName(), error.getMessage()});
-  }
-}
-
-json take_only(sdbus::MethodReply& reply) {
-  return take_json(reply);
-}
-
-void take_nothing(sdbus::MethodReply&) {}
 
 RunName take_run_name(sdbus::MethodReply& reply) {
   sdbus::ObjectPath path;
@@ -72,49 +40,6 @@ json setting_objects(const json& rows) {
 }
 
 }  // namespace
-
-class Service::Impl {
- public:
-  explicit Impl(std::unique_ptr<sdbus::IConnection> bus)
-      : connection(std::move(bus)), manager(proxy(dbus::kManagerPath)) {}
-
-  std::unique_ptr<sdbus::IProxy> proxy(const std::string& path) {
-    return sdbus::createProxy(connection.bus(), dbus::kServiceName, path);
-  }
-
-  template <typename... Args>
-  sdbus::MethodCall message(const char* member, const Args&... args) {
-    sdbus::MethodCall call = manager->createMethodCall(kManagerInterface, member);
-    (void)(call << ... << args);
-    return call;
-  }
-
-  template <typename T, typename Take, typename... Args>
-  Called<T> call(microseconds bound, Take take, const char* member, const Args&... args) {
-    return connection.call<T>(*manager, message(member, args...), bound, take);
-  }
-
-  template <typename... Args>
-  Called<void> call_run(const std::string& path, const char* member, const Args&... args) {
-    const auto run = proxy(path);
-    auto call = run->createMethodCall(kRunInterface, member);
-    (void)(call << ... << args);
-    return connection.call<void>(*run, call, kCallBound, take_nothing);
-  }
-
-  Called<json> pages(const char* member, const ProcessFilter& filter) {
-    json all = json::array();
-    for (;;) {
-      auto page = call<json>(kCallBound, take_only, member, options_of(filter, all.size(), kPage));
-      if (!page) return page;
-      all.insert(all.end(), page->begin(), page->end());
-      if (page->size() < kPage) return all;
-    }
-  }
-
-  Connection connection;
-  std::unique_ptr<sdbus::IProxy> manager;
-};
 
 Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Service::Service(Service&&) noexcept = default;
@@ -158,12 +83,13 @@ Called<OpenedRun> Service::open_run(const StartRequest& request) {
 }
 
 Called<void> Service::attach(const std::string& run_path, uint32_t pid) {
-  return at_edge([&] { return impl_->call_run(run_path, "Attach", pid); });
+  return at_edge([&] { return impl_->call_run(take_nothing, run_path, "Attach", pid); });
 }
 
 Called<void> Service::report_exit(const std::string& run_path, const std::string& exit,
                                   int32_t status) {
-  return at_edge([&] { return impl_->call_run(run_path, "ReportExit", exit, status); });
+  return at_edge(
+      [&] { return impl_->call_run(take_nothing, run_path, "ReportExit", exit, status); });
 }
 
 Called<json> Service::end_run(const EndRequest& request) {
@@ -239,12 +165,7 @@ Called<json> Service::get_configuration() {
 }
 
 Called<json> Service::properties(const std::string& run_path) {
-  return at_edge([&]() -> Called<json> {
-    const auto proxy = impl_->proxy(run_path);
-    auto call = proxy->createMethodCall(kPropertiesInterface, "GetAll");
-    call << kRunInterface;
-    return impl_->connection.call<json>(*proxy, call, kCallBound, take_only);
-  });
+  return at_edge([&] { return impl_->properties(run_path, kRunInterface); });
 }
 
 Called<json> Service::property(const std::string& run_path, const std::string& name) {

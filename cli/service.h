@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/unique_fd.h"
 #include "dbus/server.h"
 
 namespace corral::cli {
@@ -41,6 +43,9 @@ struct OpenedRun {
   std::string directory;  // of its cgroup
 };
 
+// What UINT64_MAX is on the bus.
+inline constexpr microseconds kNoLimit = microseconds::max();
+
 struct StartRequest {
   std::string id;
   std::vector<std::string> argv;
@@ -52,12 +57,41 @@ struct StartRequest {
   std::string input, output, error;
   std::optional<microseconds> settle, grace;
   std::optional<int> term_signal;
+  std::optional<std::string> on_driver_exit, enforcement;
+  std::optional<std::string> parent;                  // "": none
+  std::vector<std::string> keep;                      // globs
+  std::optional<microseconds> runtime_max, hold_max;  // kNoLimit for none
 };
 
 struct EndRequest {
   RunRef run;
   std::optional<microseconds> grace;
   std::string reason;
+  bool no_block = false, allow_self = false;
+};
+
+// Which live runs are ended, and how.
+struct EndsRequest {
+  std::optional<std::string> owner, state, label;
+  std::optional<microseconds> older_than, grace;
+  std::string reason;
+  bool dry_run = false;
+};
+
+// What is changed of a run; what is absent stays.
+struct SetRequest {
+  std::optional<std::string> owner, description, enforcement;
+  std::map<std::string, std::string> labels;  // all of them; none: they stay
+  std::optional<microseconds> runtime_max;    // kNoLimit for none
+};
+
+// A signal of the manager; what it does not carry is "" or 0.
+struct RunSignal {
+  std::string name, id, invocation, path;
+  std::string exit;  // DriverExited
+  int32_t status = 0;
+  uint32_t count = 0;          // LeaksFound
+  std::string result, reason;  // RunEnded
 };
 
 struct RunFilter {
@@ -106,6 +140,26 @@ class Service {
   Called<json> properties(const std::string& run_path);
   // A single property, without serving anything meanwhile: for use inside those callbacks.
   Called<json> property(const std::string& run_path, const std::string& name);
+
+  // A row a run, with what became of it; returns when all have been ended as far as they can be.
+  Called<json> end_runs(const EndsRequest& request);
+  Called<void> freeze_run(const RunRef& run);
+  Called<void> thaw_run(const RunRef& run);
+  Called<void> set_run(const RunRef& run, const SetRequest& request);
+  // 0 drops the lease.
+  Called<void> renew_lease(const std::string& id, microseconds ttl);
+  // Held until every copy of the fd is closed.
+  Called<UniqueFd> acquire_lease(const std::string& id, const std::string& who,
+                                 const std::string& why);
+  // The run that they are in from now on.
+  Called<RunName> release(const std::string& run_path, const std::vector<uint32_t>& pids);
+  // Of the request: as open_run().
+  Called<RunName> adopt(const StartRequest& request, const std::vector<uint32_t>& pids);
+  Called<void> set_enforcement(const std::string& enforcement);
+  Called<json> manager_properties();
+  // Hands over the manager's signals as they come, until `told` returns false. An error where the
+  // bus goes away; a service that restarts is heard again.
+  Called<void> follow(const std::function<bool(const RunSignal&)>& told);
 
   // While a call is waited for, `ready` is called whenever `fd` (borrowed) is readable.
   void watch(int fd, base::Callback<void()> ready);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_status.h"
@@ -65,14 +64,8 @@ int say(const Arguments& arguments, std::string_view object, std::string_view me
 
 }  // namespace
 
-std::string_view word(Command command) {
-  constexpr std::array kWords = {"run",  "list",   "status", "ps",     "end",   "leaks",
-                                 "wait", "report", "kill",   "forget", "config"};
-  return kWords.at(static_cast<size_t>(command));
-}
-
 int own_failure(Command command) {
-  return command == Command::run || command == Command::wait ? kOwnFailure : kFailure;
+  return passes_status_on(command) ? kOwnFailure : kFailure;
 }
 
 int fail(const Arguments& arguments, std::string_view object, const CallError& error) {

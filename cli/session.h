@@ -18,9 +18,6 @@ struct Session {
   Service& service;
 };
 
-// The word for it on the command line.
-std::string_view word(Command command);
-
 // Says on standard error what could not be done ("corralctl: end r42: …") and gives the exit status
 // for it. A service that is not there is named with its remedy.
 int fail(const Arguments& arguments, std::string_view object, const CallError& error);

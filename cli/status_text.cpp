@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/span.h"
 #include "cli/human.h"
 #include "cli/printable.h"
 #include "cli/report_text.h"
@@ -85,10 +86,37 @@ std::string leaks_text(const run::Report& report) {
   return text;
 }
 
+// What differs from killing whatever is left when the driver exits.
+std::string policy_text(const run::Policy& policy) {
+  std::vector<std::string> parts;
+  if (policy.on_driver_exit != run::OnDriverExit::kill)
+    parts.push_back(fmt::format("{} leaks", run::word(policy.on_driver_exit)));
+  if (policy.hold_max)
+    parts.push_back("held for " + base::exact_span(*policy.hold_max) + " at most");
+  if (policy.runtime_max) parts.push_back("ends after " + base::exact_span(*policy.runtime_max));
+  if (policy.lease) parts.push_back("lease renewed within " + base::exact_span(*policy.lease));
+  for (const std::string& glob : policy.keep) parts.push_back("keeps " + printable(glob));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
+std::vector<std::string> notes_of(const run::Status& status, uint64_t now) {
+  const run::Report& report = status.report;
+  std::vector<std::string> notes;
+  if (report.kind == run::Kind::kept) notes.emplace_back("kept");
+  if (report.state == run::State::ended) return notes;
+  if (status.frozen) notes.emplace_back("frozen");
+  if (report.enforcement == run::Enforcement::observe) notes.emplace_back("observe");
+  const auto& most = status.policy.runtime_max;
+  if (!most || report.start.realtime_usec == 0 || report.state != run::State::running) return notes;
+  const uint64_t due = report.start.realtime_usec + static_cast<uint64_t>(most->count());
+  notes.push_back(span_text(microseconds{due > now ? due - now : 0}) + " to its deadline");
+  return notes;
+}
+
 Style style_of(run::State state, run::RunResult result) {
-  if (state == run::State::ending) return Style::warning;
+  if (state == run::State::ending || state == run::State::holding) return Style::warning;
   if (state != run::State::ended) return Style::good;
   const bool fine = result == run::RunResult::success || result == run::RunResult::none;
   return fine ? Style::plain : Style::bad;
@@ -108,6 +136,7 @@ std::string status_text(const run::Status& status, const std::vector<run::Proces
   lines.add("Invocation", report.invocation);
   lines.headed(fmt::format("{:>{}}: ", "State", kLabelColumns), run::word(report.state), style,
                result + state_since(report, now));
+  lines.add("Notes", fmt::format("{}", fmt::join(notes_of(status, now), ", ")));
   lines.add("Owner",
             fmt::format("{}uid {}", report.owner.empty() ? "" : printable(report.owner) + ", ",
                         report.owner_uid));
@@ -115,6 +144,8 @@ std::string status_text(const run::Status& status, const std::vector<run::Proces
   lines.add("Driver", driver_line(status));
   if (report.end_reason != run::EndReason::none) lines.add("Ended", ended_text(report));
   lines.add("Leaks", leaks_text(report));
+  lines.add("Policy", policy_text(status.policy));
+  lines.add("Leases", printable(fmt::format("{}", fmt::join(status.leases, "; "))));
   lines.add("Containment", std::string(run::word(report.containment)));
   lines.add("CGroup", printable(status.control_group));
   if (report.state != run::State::ended) lines.add("Processes", std::to_string(processes.size()));

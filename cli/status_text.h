@@ -14,6 +14,9 @@ namespace corral::cli {
 std::string status_text(const run::Status& status, const std::vector<run::Process>& processes,
                         uint64_t now, const Format& format);
 
+// What is out of the ordinary with a live run: "kept", "frozen", "observe", "10s to its deadline".
+std::vector<std::string> notes_of(const run::Status& status, uint64_t now);
+
 Style style_of(run::State state, run::RunResult result);
 
 }  // namespace corral::cli
