@@ -57,10 +57,10 @@ struct StartRequest {
   std::string input, output, error;
   std::optional<microseconds> settle, grace;
   std::optional<int> term_signal;
-  std::optional<std::string> on_driver_exit, enforcement;
-  std::optional<std::string> parent;                  // "": none
-  std::vector<std::string> keep;                      // globs
-  std::optional<microseconds> runtime_max, hold_max;  // kNoLimit for none
+  std::optional<std::string> on_driver_exit = {}, enforcement = {};
+  std::optional<std::string> parent = {};                       // "": none
+  std::vector<std::string> keep = {};                           // globs
+  std::optional<microseconds> runtime_max = {}, hold_max = {};  // kNoLimit for none
 };
 
 struct EndRequest {
