@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include "cli/service_impl.h"
 
 namespace corral::cli {
@@ -52,8 +54,11 @@ Called<UniqueFd> Service::acquire_lease(const std::string& id, const std::string
                                         const std::string& why) {
   const auto take = [](sdbus::MethodReply& reply) {
     sdbus::UnixFd fd;
-    reply >> fd;  // a duplicate, close-on-exec
-    return UniqueFd(fd.release());
+    reply >> fd;
+    UniqueFd lease(fd.release());
+    // sdbus-c++ duplicates it without. Nothing is forked meanwhile: there is one thread.
+    (void)fcntl(lease.get(), F_SETFD, FD_CLOEXEC);
+    return lease;
   };
   return at_edge(
       [&] { return impl_->call<UniqueFd>(kCallBound, take, "AcquireLease", id, who, why); });

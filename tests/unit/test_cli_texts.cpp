@@ -149,6 +149,39 @@ TEST(StatusText, HasTheTreeAtItsEnd) {
   EXPECT_THAT(text, EndsWith("10 node server.js  (own-session)  tcp:127.0.0.1:80\n"));
 }
 
+TEST(StatusText, SaysWhatIsOutOfTheOrdinary) {
+  run::Status s = status();
+  EXPECT_TRUE(notes_of(s, 0).empty());
+  s.report.kind = run::Kind::kept;
+  s.frozen = true;
+  s.report.enforcement = run::Enforcement::observe;
+  s.policy.runtime_max = std::chrono::seconds{10};
+  s.policy.on_driver_exit = run::OnDriverExit::freeze;
+  s.policy.lease = std::chrono::minutes{1};
+  s.policy.keep = {"*/buildd"};
+  s.leases = {"me: why"};
+  const std::string text = status_text(s, {}, 1'700'000'003'000'000, {});
+  EXPECT_THAT(text, HasSubstr("Notes: kept, frozen, observe, 7.0s to its deadline\n"));
+  EXPECT_THAT(text, HasSubstr("Policy: freeze leaks, ends after 10s, lease renewed within 1min, "
+                              "keeps */buildd\n"));
+  EXPECT_THAT(text, HasSubstr("Leases: me: why\n"));
+}
+
+TEST(ReportText, SaysWhatIsHeldAndWhatIsKept) {
+  run::Report report = ended();
+  report.state = run::State::holding;
+  report.leaks_found = 1;
+  report.leaks = {leak(10, "", run::Outcome::frozen)};
+  EXPECT_THAT(report_text(report, {}), HasSubstr(" is holding: driver exited with 0"));
+  EXPECT_THAT(report_text(report, {}), HasSubstr("frozen"));
+  report.state = run::State::ended;
+  report.end_reason = run::EndReason::deadline;
+  report.kept = 1;
+  EXPECT_THAT(report_text(report, {}), HasSubstr("ended at its deadline"));
+  EXPECT_THAT(report_text(report, {}), HasSubstr("1 is kept in a run of its own; nothing is left "
+                                                 "in the run"));
+}
+
 TEST(StatusText, ColoursNothingButTheState) {
   const std::string text = status_text(status(), {}, 0, {0, true});
   EXPECT_THAT(text, StartsWith("\033[32m●\033[0m demo"));
@@ -167,13 +200,30 @@ TEST(Decode, GivesBackTheReportThatWasSent) {
   EXPECT_EQ(*read, report);
 }
 
+TEST(Decode, TakesALimitThatIsNoneForAbsent) {
+  json object = json::object();
+  run::FieldWriter writer(object);
+  const run::Status sent = status();
+  run::each_property(sent, writer);
+  for (const char* key : {"StartTimestamp", "StartTimestampMonotonic", "DriverExitTimestamp",
+                          "EndTimestamp", "EndTimestampMonotonic"})
+    object[key] = 0;
+  object["RuntimeMaxUSec"] = UINT64_MAX;
+  object["HoldMaxUSec"] = 5'000'000u;
+  const auto read = status_of(object);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_FALSE(read->policy.runtime_max);
+  EXPECT_EQ(read->policy.hold_max, std::chrono::seconds{5});
+  EXPECT_FALSE(read->policy.lease);
+}
+
 TEST(Decode, NamesTheFieldOfAnotherVersion) {
   json object = json::object();
   run::FieldWriter writer(object);
   const run::Report report = ended();
   run::each_field(report, writer);
-  object["State"] = "holding";
-  EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"holding\""));
+  object["State"] = "waiting";
+  EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"waiting\""));
   EXPECT_THAT(report_of(json::array()).error().message, HasSubstr("no dictionary"));
 }
 
