@@ -1,11 +1,15 @@
 #include "cli/service.h"
 
+#include <nlohmann/json.hpp>
+
+#include "cli/message_json.h"
 #include "cli/service_impl.h"
 #include "dbus/connect.h"
 
 namespace corral::cli {
 namespace {
 
+constexpr uint64_t kPage = 1000;
 constexpr microseconds kMoment = std::chrono::milliseconds{500};
 
 RunName take_run_name(sdbus::MethodReply& reply) {
@@ -40,6 +44,27 @@ json setting_objects(const json& rows) {
 }
 
 }  // namespace
+
+json take_only(sdbus::MethodReply& reply) {
+  return take_json(reply);
+}
+
+Called<json> Service::Impl::properties(const std::string& path, const char* interface) {
+  const auto object = proxy(path);
+  auto call = object->createMethodCall(kPropertiesInterface, "GetAll");
+  call << interface;
+  return connection.call<json>(*object, call, kCallBound, take_only);
+}
+
+Called<json> Service::Impl::pages(const char* member, const ProcessFilter& filter) {
+  json all = json::array();
+  for (;;) {
+    auto page = call<json>(kCallBound, take_only, member, options_of(filter, all.size(), kPage));
+    if (!page) return page;
+    all.insert(all.end(), page->begin(), page->end());
+    if (page->size() < kPage) return all;
+  }
+}
 
 Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Service::Service(Service&&) noexcept = default;

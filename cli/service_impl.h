@@ -3,12 +3,10 @@
 #include <sdbus-c++/sdbus-c++.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/call_options.h"
 #include "cli/connection.h"
-#include "cli/message_json.h"
 #include "cli/service.h"
 #include "dbus/manager_proxy.h"
 #include "dbus/run_proxy.h"
@@ -23,7 +21,6 @@ inline constexpr const char* kPropertiesInterface = "org.freedesktop.DBus.Proper
 inline constexpr microseconds kCallBound = std::chrono::seconds{25};  // as sd-bus has it
 // Longer than the service's own bounds: an end lasts as long as the run's grace and the proof.
 inline constexpr microseconds kEndBound = std::chrono::hours{24};
-inline constexpr uint64_t kPage = 1000;
 
 // The edge where exceptions of sdbus-c++ become values.
 template <typename F>
@@ -35,10 +32,7 @@ auto at_edge(F&& f) -> decltype(f()) {
   }
 }
 
-inline json take_only(sdbus::MethodReply& reply) {
-  return take_json(reply);
-}
-
+json take_only(sdbus::MethodReply& reply);
 inline void take_nothing(sdbus::MethodReply&) {}
 
 // What Service's methods, in two files, are made of.
@@ -71,22 +65,9 @@ class Service::Impl {
     return connection.call<T>(*run, call, kCallBound, take);
   }
 
-  Called<json> properties(const std::string& path, const char* interface) {
-    const auto object = proxy(path);
-    auto call = object->createMethodCall(kPropertiesInterface, "GetAll");
-    call << interface;
-    return connection.call<json>(*object, call, kCallBound, take_only);
-  }
-
-  Called<json> pages(const char* member, const ProcessFilter& filter) {
-    json all = json::array();
-    for (;;) {
-      auto page = call<json>(kCallBound, take_only, member, options_of(filter, all.size(), kPage));
-      if (!page) return page;
-      all.insert(all.end(), page->begin(), page->end());
-      if (page->size() < kPage) return all;
-    }
-  }
+  Called<json> properties(const std::string& path, const char* interface);
+  // All rows, page by page.
+  Called<json> pages(const char* member, const ProcessFilter& filter);
 
   Connection connection;
   std::unique_ptr<sdbus::IProxy> manager;

@@ -1,5 +1,7 @@
 #include <fcntl.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/service_impl.h"
 
 namespace corral::cli {

@@ -207,7 +207,7 @@ TEST(Decode, TakesALimitThatIsNoneForAbsent) {
   run::each_property(sent, writer);
   for (const char* key : {"StartTimestamp", "StartTimestampMonotonic", "DriverExitTimestamp",
                           "EndTimestamp", "EndTimestampMonotonic"})
-    object[key] = 0;
+    object[key] = 0u;
   object["RuntimeMaxUSec"] = UINT64_MAX;
   object["HoldMaxUSec"] = 5'000'000u;
   const auto read = status_of(object);
