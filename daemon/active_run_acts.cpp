@@ -245,6 +245,7 @@ void ActiveRun::finish() {
   leases_.clear();
   status_.leases.clear();
   leaks_.nobody_stuck();
+  leaks_.nobody_held();
   leaks_.kept(observer_.spared_by(*this), "Parent \"\"");
   watch_.reset();  // before rmdir
   // This reaches one that a driver moved out of init/.

@@ -18,13 +18,16 @@ void LeakBook::condemned(std::vector<run::Process> snapshot) {
 }
 
 void LeakBook::held(std::vector<run::Process> snapshot, run::Outcome outcome) {
-  // Who was held before and is not seen now went by itself.
+  nobody_held();  // who is not seen now went by itself
+  add(std::move(snapshot), outcome, "");
+}
+
+void LeakBook::nobody_held() {
   for (auto& [key, process] : entries_) {
     const bool was_held =
         process.outcome == run::Outcome::left || process.outcome == run::Outcome::frozen;
     if (was_held) process.outcome = run::Outcome::exited;
   }
-  add(std::move(snapshot), outcome, "");
 }
 
 void LeakBook::kept(std::vector<run::Process> processes, const std::string& rule) {

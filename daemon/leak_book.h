@@ -22,6 +22,8 @@ class LeakBook {
   void condemned(std::vector<run::Process> snapshot);
   // Everyone of the snapshot stays where it is: `frozen`, or as it is (`left`).
   void held(std::vector<run::Process> snapshot, run::Outcome outcome);
+  // Nobody is held any more: who was, and was not asked to go, went by itself.
+  void nobody_held();
   // Moved to a run of its own, or never part of the end, by this rule.
   void kept(std::vector<run::Process> processes, const std::string& rule);
   // Found outside work/: killed with the whole directory, and reported with the rule "stranger".

@@ -63,6 +63,7 @@ TEST_F(ServicePolicies, AHeldRunEndsWhenItsLastLeakHasGone) {
   EXPECT_EQ(settled("a"), "holding");
   ASSERT_TRUE(client().wait_state("a", "ended"));
   EXPECT_EQ(exit_of(must(client().get_report("a"))), (Exit{"exit-code", "exited", 3}));
+  EXPECT_THAT(outcomes("a"), ElementsAre("exited")) << "nobody touched it";
 }
 
 TEST_F(ServicePolicies, ARunThatLeavesNothingIsNotHeld) {
