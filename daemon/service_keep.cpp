@@ -51,6 +51,8 @@ Result<RunObserver::Kept> Service::keep(const ActiveRun& run, std::vector<run::P
 
   auto made = std::make_unique<Entry>(loop_, record.id, record.invocation);
   made->status = initial_status(record);
+  if (enforcement_ == run::Enforcement::observe)
+    made->status.report.enforcement = run::Enforcement::observe;
   Entry& entry = registry_.add(std::move(made));
   auto whole = prepare(entry, record, place);
   auto work =

@@ -136,5 +136,18 @@ TEST_F(ServicePolicies, SetRunChangesWhatTheRunSaysOfItself) {
   EXPECT_EQ(error_of(client().set_run("a", {})), kCorral + "RunBusy");
 }
 
+TEST_F(ServicePolicies, WhatIsReleasedWhileTheServiceObservesIsOnlyLookedAt) {
+  must(client().set_enforcement("observe"));
+  start_ready("a", misbehave({"--stay", "jobs", "1"}));
+  auto pids = column<uint32_t>(processes("a"), "PID");
+  std::erase(pids, property<uint32_t>("a", "DriverPID"));
+  const auto kept = must(client().release(must(client().get_run("a")).path, pids));
+  ASSERT_EQ(property(kept.id, "Enforcement"), "observe");
+  EXPECT_EQ(error_of(client().end_run(kept.id)), kCorral + "Observing");
+  must(client().set_enforcement("enforce"));
+  must(client().end_run("a"));
+  end(kept.id);
+}
+
 }  // namespace
 }  // namespace corral::test
