@@ -60,8 +60,10 @@ RunModel& ModelSequence::add(RunModel run, const std::string& path, const std::s
     const auto where = driver ? cgroup::path_of(pid) : Result<std::string>(Error{"none", 0});
     if (where && where->starts_with(group) && !driver->exited()) run.driver = std::move(*driver);
   }
-  for (const char* reason : {"deadline", "parent-ended"})
-    if (run.reasons.contains(reason)) run.ask(reason);
+  if (run.reasons.contains("deadline") || run.reasons.contains("parent-ended")) {
+    run.quiet = false;
+    run.may_be_asked();
+  }
   runs_.push_back(std::move(run));
   return runs_.back();
 }
