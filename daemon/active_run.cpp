@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <exception>
 #include <utility>
 
@@ -104,47 +105,24 @@ void ActiveRun::enter(run::Phase phase) {
   if (run::state_of(phase) != before && !said_later) observer_.run_changed(*this);
 }
 
+void ActiveRun::announce_start() {
+  observer_.run_started(*this);
+  arm_deadline();
+  arm_lease();
+}
+
 void ActiveRun::perform(run::Action action) {
-  switch (action) {
-    case run::Action::announce_start:
-      observer_.run_started(*this);
-      arm_deadline();
-      return arm_lease();
-    case run::Action::start_settle:
-      return start_settle();
-    case run::Action::start_grace:
-      return start_grace();
-    case run::Action::shorten_grace:
-      return shorten_grace();
-    case run::Action::ask_driver:
-      return ask_driver();
-    case run::Action::ask_others:
-      return ask_others();
-    case run::Action::ask_all_frozen:
-      return ask_all_frozen();
-    case run::Action::hold_frozen:
-      return hold_frozen();
-    case run::Action::hold:
-      return hold();
-    case run::Action::look_on:
-      return look_on();
-    case run::Action::stand_down:
-      return stand_down();
-    case run::Action::start_hold:
-      return start_hold();
-    case run::Action::final_snapshot:
-      return final_snapshot();
-    case run::Action::kill:
-      return kill();
-    case run::Action::walk:
-      return walk();
-    case run::Action::note_escape:
-      return note_escape();
-    case run::Action::close:
-      return close();
-    case run::Action::finish:
-      return finish();
-  }
+  using Act = void (ActiveRun::*)();
+  // In the order of the enumerators.
+  static constexpr std::array<Act, run::kActions> kActs = {
+      &ActiveRun::announce_start, &ActiveRun::start_settle, &ActiveRun::start_grace,
+      &ActiveRun::shorten_grace,  &ActiveRun::ask_driver,   &ActiveRun::ask_others,
+      &ActiveRun::ask_all_frozen, &ActiveRun::hold_frozen,  &ActiveRun::hold,
+      &ActiveRun::look_on,        &ActiveRun::stand_down,   &ActiveRun::start_hold,
+      &ActiveRun::final_snapshot, &ActiveRun::kill,         &ActiveRun::walk,
+      &ActiveRun::note_escape,    &ActiveRun::close,        &ActiveRun::finish};
+  static_assert(kActs.back() != nullptr);
+  (this->*kActs.at(static_cast<size_t>(action)))();
 }
 
 void ActiveRun::go_on() {

@@ -144,6 +144,7 @@ class ActiveRun {
   void perform(run::Action action);
   void enter(run::Phase phase);
 
+  void announce_start();
   void start_settle();
   void start_grace();
   void arm_grace();

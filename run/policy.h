@@ -19,9 +19,10 @@ struct Policy {
   int term_signal = SIGTERM;  // what the driver is asked with when the run is to end
   std::optional<std::chrono::microseconds> runtime_max = {};  // from the start; absent: no deadline
   std::optional<std::chrono::microseconds> hold_max = {};     // of holding; absent: for ever
-  std::optional<std::chrono::microseconds> lease = {};        // to be renewed within; absent: no lease
+  std::optional<std::chrono::microseconds> lease = {};  // to be renewed within; absent: no lease
   Enforcement enforcement = Enforcement::enforce;
-  std::vector<std::string> keep = {};  // globs (glob(7), * takes any / too) on the paths of executables
+  // Globs (glob(7), * takes any / too) on the paths of executables.
+  std::vector<std::string> keep = {};
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };

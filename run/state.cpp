@@ -1,5 +1,8 @@
 #include "run/state.h"
 
+#include <array>
+#include <utility>
+
 namespace corral::run {
 namespace {
 
@@ -257,45 +260,13 @@ std::string_view name(Verdict verdict) {
 }
 
 std::string_view name(Action action) {
-  switch (action) {
-    case announce_start:
-      return "announce-start";
-    case start_settle:
-      return "start-settle";
-    case start_grace:
-      return "start-grace";
-    case shorten_grace:
-      return "shorten-grace";
-    case ask_driver:
-      return "ask-driver";
-    case ask_others:
-      return "ask-others";
-    case ask_all_frozen:
-      return "ask-all-frozen";
-    case hold_frozen:
-      return "hold-frozen";
-    case Action::hold:
-      return "hold";
-    case look_on:
-      return "look-on";
-    case stand_down:
-      return "stand-down";
-    case start_hold:
-      return "start-hold";
-    case final_snapshot:
-      return "final-snapshot";
-    case Action::kill:
-      return "kill";
-    case walk:
-      return "walk";
-    case note_escape:
-      return "note-escape";
-    case Action::close:
-      return "close";
-    case finish:
-      return "finish";
-  }
-  return "?";
+  // In the order of the enumerators.
+  static constexpr std::array<std::string_view, kActions> kNames = {
+      "announce-start", "start-settle", "start-grace", "shorten-grace", "ask-driver", "ask-others",
+      "ask-all-frozen", "hold-frozen",  "hold",        "look-on",       "stand-down", "start-hold",
+      "final-snapshot", "kill",         "walk",        "note-escape",   "close",      "finish"};
+  static_assert(!kNames.back().empty());
+  return kNames.at(static_cast<size_t>(action));
 }
 
 }  // namespace corral::run

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -77,6 +78,8 @@ enum class Action {
   finish,  // report final and stored; replies (StartFailed to who still waits for the start),
            // RunEnded; janitor
 };
+
+inline constexpr size_t kActions = static_cast<size_t>(Action::finish) + 1;
 
 struct Transition {
   Phase to;
