@@ -23,11 +23,6 @@ std::string text(Enum value) requires std::is_enum_v<Enum> {
   return std::string(run::word(value));
 }
 
-// systemd's way to write a limit that is none.
-uint64_t limit(const std::optional<std::chrono::microseconds>& span) {
-  return span ? static_cast<uint64_t>(span->count()) : UINT64_MAX;
-}
-
 }  // namespace
 
 RunObject::RunObject(sdbus::IConnection& connection, Incoming& incoming, Calls& calls,

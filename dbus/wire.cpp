@@ -138,8 +138,12 @@ void append_status(Message& message, const run::Status& status) {
   add_moment(fields, "StartTimestamp", status.report.start);
   add_moment(fields, "DriverExitTimestamp", status.report.driver_exited);
   add_moment(fields, "EndTimestamp", status.report.end);
-  run::each_policy(status.policy,
-                   [&](const char* name, const auto& value) { fields.add(name, value); });
+  run::each_policy(status.policy, [&](const char* name, const auto& value) {
+    if constexpr (kIsOptional<std::decay_t<decltype(value)>>)
+      fields.add(name, limit(value));
+    else
+      fields.add(name, value);
+  });
   fields.add("Leases", status.leases);
   fields.close();
 }

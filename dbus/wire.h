@@ -2,6 +2,9 @@
 
 #include <sdbus-c++/Message.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -12,8 +15,14 @@
 
 namespace corral::dbus {
 
+// systemd's way to write a limit that is none.
+inline uint64_t limit(const std::optional<std::chrono::microseconds>& span) {
+  return span ? static_cast<uint64_t>(span->count()) : UINT64_MAX;
+}
+
 // The domain's values as arguments of a message, written straight into it (an sdbus::Variant a
-// value would cost 4 us each). Strings that are not UTF-8 are escaped, absent values left out.
+// value would cost 4 us each). Strings that are not UTF-8 are escaped, absent values left out, and
+// an absent limit of a status is UINT64_MAX, as the property has it.
 
 // Where every run lies so far.
 inline constexpr const char* kPlacement = "group";

@@ -26,6 +26,8 @@ TEST_F(Errors, EveryMethodPassesAFaultOn) {
   const auto busy = [] { return run::fault(FaultKind::run_busy, "busy"); };
   service_.calls.on_start = [=](auto&, auto, auto reply) { reply(busy()); };
   service_.calls.on_end = [=](auto&, auto&, auto, auto reply) { reply(busy()); };
+  service_.calls.on_end_runs = [=](auto&, auto, auto reply) { reply(busy()); };
+  service_.calls.on_lease = [=]() -> run::Answer<UniqueFd> { return busy(); };
   service_.calls.on_wait = [=](auto&, auto reply) { reply(busy()); };
   service_.calls.on_report = [=]() -> run::Answer<run::Report> { return busy(); };
   service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<dbus::ProcessRow>> {
@@ -48,6 +50,14 @@ TEST_F(Errors, EveryMethodPassesAFaultOn) {
   EXPECT_EQ(error_of(client_.list_processes()), name);
   EXPECT_EQ(error_of(client_.list_leaks()), name);
   EXPECT_EQ(error_of(client_.forget_run("r1")), name);
+  EXPECT_EQ(error_of(client_.end_runs()), name);
+  EXPECT_EQ(error_of(client_.freeze_run("r1")), name);
+  EXPECT_EQ(error_of(client_.thaw_run("r1")), name);
+  EXPECT_EQ(error_of(client_.set_run("r1", {})), name);
+  EXPECT_EQ(error_of(client_.renew_lease("r1", 1)), name);
+  EXPECT_EQ(error_of(client_.acquire_lease("r1", "", "")), name);
+  EXPECT_EQ(error_of(client_.set_enforcement("observe")), name);
+  EXPECT_EQ(error_of(client_.release(publish(sample_status()), {1})), name);
 }
 
 TEST_F(Errors, EveryMethodRefusesAnUnknownOptionByNameAndCallsNothing) {
@@ -66,6 +76,11 @@ TEST_F(Errors, EveryMethodRefusesAnUnknownOptionByNameAndCallsNothing) {
   expect_refused(client_.list_processes(bad));
   expect_refused(client_.list_leaks(bad));
   expect_refused(client_.forget_run("r1", bad));
+  expect_refused(client_.end_runs(bad));
+  expect_refused(client_.freeze_run("r1", bad));
+  expect_refused(client_.thaw_run("r1", bad));
+  expect_refused(client_.set_run("r1", bad));
+  expect_refused(client_.adopt_processes("r1", {1}, bad));
   EXPECT_THAT(calls_seen(), testing::IsEmpty());
 }
 
@@ -78,6 +93,12 @@ TEST_F(Errors, EveryMethodRefusesABadId) {
   EXPECT_EQ(error_of(client_.signal_run(std::string(129, 'x'), "all", 9)), name);
   EXPECT_EQ(error_of(client_.get_run("ä")), name);
   EXPECT_EQ(error_of(client_.forget_run("a b")), name);
+  EXPECT_EQ(error_of(client_.freeze_run("")), name);
+  EXPECT_EQ(error_of(client_.thaw_run("")), name);
+  EXPECT_EQ(error_of(client_.set_run("", {})), name);
+  EXPECT_EQ(error_of(client_.renew_lease("", 1)), name);
+  EXPECT_EQ(error_of(client_.acquire_lease("", "", "")), name);
+  EXPECT_EQ(error_of(client_.adopt_processes("", {1})), name);
 }
 
 TEST_F(Errors, WrongArgumentTypesNeverReachAHandler) {

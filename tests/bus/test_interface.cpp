@@ -80,13 +80,13 @@ class Interface : public BusTest {
 
 TEST_F(Interface, TheManagerIsWhatItsXmlSays) {
   const auto said = documented("org.corral.Corral1.Manager");
-  EXPECT_EQ(said.size(), 13u + 4u + 5u);
+  EXPECT_EQ(said.size(), 21u + 4u + 6u);
   EXPECT_EQ(live(dbus::kManagerPath, "org.corral.Corral1.Manager"), said);
 }
 
 TEST_F(Interface, ARunIsWhatItsXmlSays) {
   const auto said = documented("org.corral.Corral1.Run");
-  EXPECT_EQ(said.size(), 2u + 32u);
+  EXPECT_EQ(said.size(), 3u + 39u);
   EXPECT_EQ(live(publish(sample_status()), "org.corral.Corral1.Run"), said);
 }
 

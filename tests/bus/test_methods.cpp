@@ -80,6 +80,48 @@ TEST_F(Methods, WaitRunAnswersWithWhatGetAllSaysButDescendants) {
     EXPECT_EQ(status.at(name).peekValueType(), property.peekValueType()) << name;
   }
   EXPECT_EQ(value<uint32_t>(status, "Leaks"), 3u);
+  for (const char* limit : {"RuntimeMaxUSec", "HoldMaxUSec", "LeaseUSec"}) {
+    EXPECT_EQ(value<uint64_t>(status, limit), UINT64_MAX) << limit;
+    EXPECT_EQ(value<uint64_t>(properties, limit), UINT64_MAX) << limit;
+  }
+}
+
+TEST_F(Methods, EndRunsHasARowARun) {
+  const auto rows = must(client_.end_runs({{"DryRun", true}}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(value<std::string>(rows[0], "Id"), "r1");
+  EXPECT_EQ(value<std::string>(rows[0], "Invocation"), kInvocation);
+  EXPECT_EQ(value<std::string>(rows[0], "State"), "holding");
+  EXPECT_EQ(value<uint64_t>(rows[0], "Processes"), 3u);
+  EXPECT_EQ(value<std::string>(rows[0], "Outcome"), "would-end");
+  EXPECT_EQ(value<std::string>(rows[0], "Message"), "");
+}
+
+TEST_F(Methods, FreezingThawingAndSettingAnswerWithNothing) {
+  must(client_.freeze_run("r1", {{"Invocation", kInvocation}}));
+  must(client_.thaw_run("r1"));
+  must(client_.set_run("r1", {{"Owner", std::string("new")}}));
+  must(client_.set_enforcement("observe"));
+  EXPECT_THAT(calls_seen(),
+              ElementsAre("FreezeRun r1", "ThawRun r1", "SetRun r1", "SetEnforcement observe"));
+}
+
+TEST_F(Methods, ALeaseIsATimeOrAnFd) {
+  must(client_.renew_lease("r1", 7));
+  must(client_.renew_lease("r1", 0));
+  EXPECT_TRUE(must(client_.acquire_lease("r1", "me", "because")));
+  EXPECT_THAT(calls_seen(),
+              ElementsAre("RenewLease r1 7", "RenewLease r1 0", "AcquireLease r1 me because"));
+}
+
+TEST_F(Methods, AdoptProcessesNamesTheRunAndChecksThePids) {
+  const auto adopted = must(client_.adopt_processes("r1", {17, 18}));
+  EXPECT_EQ(adopted.path, kPath);
+  EXPECT_EQ(adopted.invocation, kInvocation);
+  const std::string invalid = "org.freedesktop.DBus.Error.InvalidArgs";
+  EXPECT_EQ(error_of(client_.adopt_processes("r1", {})), invalid);
+  EXPECT_EQ(error_of(client_.adopt_processes("r1", {0})), invalid);
+  EXPECT_THAT(calls_seen(), ElementsAre("AdoptProcesses r1 2"));
 }
 
 TEST_F(Methods, OpenRunNamesTheRunAndItsDirectory) {
@@ -176,6 +218,7 @@ TEST_F(Methods, TheManagerHasItsProperties) {
               ElementsAre("cgroup-kill"));
   EXPECT_EQ(must(client_.manager_property("Runs")).get<uint32_t>(), 5u);
   EXPECT_EQ(must(client_.manager_property("Leaks")).get<uint32_t>(), 6u);
+  EXPECT_EQ(must(client_.manager_property("Enforcement")).get<std::string>(), "observe");
 }
 
 }  // namespace

@@ -39,8 +39,49 @@ TEST_F(Runs, ARunsObjectHasEveryPropertyOfItsStatus) {
   EXPECT_EQ(value<std::string>(properties, "OnDriverExit"), "kill");
   EXPECT_EQ(value<uint64_t>(properties, "SettleUSec"), 200'000u);
   EXPECT_EQ(value<uint64_t>(properties, "GraceUSec"), 5'000'000u);
+  EXPECT_EQ(value<std::string>(properties, "Kind"), "driver");
+  EXPECT_EQ(value<std::string>(properties, "Enforcement"), "enforce");
+  for (const char* limit : {"RuntimeMaxUSec", "HoldMaxUSec", "LeaseUSec"})
+    EXPECT_EQ(value<uint64_t>(properties, limit), UINT64_MAX) << limit;
+  for (const char* list : {"Keep", "Leases"})
+    EXPECT_THAT(value<std::vector<std::string>>(properties, list), testing::IsEmpty()) << list;
   EXPECT_EQ(value<sdbus::ObjectPath>(properties, "Parent"), "/");
-  EXPECT_EQ(properties.size(), 32u);
+  EXPECT_EQ(properties.size(), 39u);
+}
+
+TEST_F(Runs, ARunShowsHowItMayEnd) {
+  using Texts = std::vector<std::string>;
+  auto status = sample_status();
+  status.report.kind = run::Kind::kept;
+  status.report.enforcement = run::Enforcement::observe;
+  status.policy.on_driver_exit = run::OnDriverExit::freeze;
+  status.policy.runtime_max = std::chrono::microseconds{21};
+  status.policy.hold_max = std::chrono::microseconds{22};
+  status.policy.lease = std::chrono::microseconds{23};
+  status.policy.keep = {"*/tmux"};
+  status.leases = {"me: because"};
+  const auto properties = must(client_.run_properties(publish(status)));
+  EXPECT_EQ(value<std::string>(properties, "Kind"), "kept");
+  EXPECT_EQ(value<std::string>(properties, "Enforcement"), "observe");
+  EXPECT_EQ(value<std::string>(properties, "OnDriverExit"), "freeze");
+  EXPECT_EQ(value<uint64_t>(properties, "RuntimeMaxUSec"), 21u);
+  EXPECT_EQ(value<uint64_t>(properties, "HoldMaxUSec"), 22u);
+  EXPECT_EQ(value<uint64_t>(properties, "LeaseUSec"), 23u);
+  EXPECT_EQ(value<Texts>(properties, "Keep"), Texts{"*/tmux"});
+  EXPECT_EQ(value<Texts>(properties, "Leases"), Texts{"me: because"});
+}
+
+TEST_F(Runs, ReleaseIsOfThisInvocationAndNamesTheNewRun) {
+  const auto path = publish(sample_status());
+  const auto kept = must(client_.release(path, {17, 18}));
+  EXPECT_EQ(kept.id, "r1");
+  EXPECT_EQ(kept.invocation, kInvocation);
+  const std::string invalid = "org.freedesktop.DBus.Error.InvalidArgs";
+  EXPECT_EQ(error_of(client_.release(path, {})), invalid);
+  EXPECT_EQ(error_of(client_.release(path, {17, 0})), invalid);
+  EXPECT_EQ(error_of(client_.release(path, std::vector<uint32_t>(1025, 17))),
+            "org.corral.Corral1.Error.LimitExceeded");
+  EXPECT_THAT(calls_seen(), testing::ElementsAre("Release " + kInvocation + " 2"));
 }
 
 TEST_F(Runs, AttachAndReportExitAreOfThisInvocation) {

@@ -140,11 +140,12 @@ TEST_F(Signals, EveryPropertyThatChangesCanBeAnnounced) {
   std::vector<std::string> names;
   run::each_property(status_, [&](const char* name, const auto&) { names.push_back(name); });
   std::erase_if(names, [](const auto& name) {
-    return name == "Id" || name == "Invocation" || name == "OwnerUID" || name == "ControlGroupId";
+    return name == "Id" || name == "Invocation" || name == "OwnerUID" || name == "ControlGroupId" ||
+           name == "Kind";
   });
-  for (const char* name :
-       {"StartTimestamp", "StartTimestampMonotonic", "DriverExitTimestamp",
-        "DriverExitTimestampMonotonic", "EndTimestamp", "EndTimestampMonotonic"}) {
+  for (const char* name : {"StartTimestamp", "StartTimestampMonotonic", "DriverExitTimestamp",
+                           "DriverExitTimestampMonotonic", "EndTimestamp", "EndTimestampMonotonic",
+                           "RuntimeMaxUSec", "LeaseUSec", "Leases"}) {
     names.emplace_back(name);
   }
   service_.on_loop([&] {
@@ -157,10 +158,11 @@ TEST_F(Signals, EveryPropertyThatChangesCanBeAnnounced) {
 }
 
 TEST_F(Signals, ChangedPropertiesOfTheManagerCarryTheirValues) {
-  service_.on_loop([&] { service_.server().manager_changed({"Runs", "Leaks"}); });
+  service_.on_loop([&] { service_.server().manager_changed({"Runs", "Leaks", "Enforcement"}); });
   hear_all();
   EXPECT_THAT(heard_.changed,
-              UnorderedElementsAre(testing::Pair("Runs", "u 5"), testing::Pair("Leaks", "u 6")));
+              UnorderedElementsAre(testing::Pair("Runs", "u 5"), testing::Pair("Leaks", "u 6"),
+                                   testing::Pair("Enforcement", "s observe")));
 }
 
 TEST_F(Signals, NothingIsSaidOfARunThatIsNotThere) {
