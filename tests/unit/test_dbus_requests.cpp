@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <sdbus-c++/Types.h>
 
+#include <map>
+#include <optional>
+
 #include "dbus/requests.h"
 
 namespace corral::dbus {
@@ -38,9 +41,85 @@ TEST(DbusRequests, EndRefusesAGraceThatOutlastsTheCaller) {
   EXPECT_THAT(request.error().message, HasSubstr("GraceUSec"));
 }
 
-TEST(DbusRequests, EndRefusesWhatIsNotBuilt) {
-  EXPECT_FALSE(end_request("r", {{"NoBlock", true}}));
-  EXPECT_FALSE(end_request("r", {{"AllowSelf", true}}));
+TEST(DbusRequests, EndThatNobodyWaitsForTakesAnyGraceOfARun) {
+  const auto request = end_request("r", {{"NoBlock", true}, {"GraceUSec", uint64_t{20'000'001}}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_TRUE(request->options.no_block);
+  EXPECT_THAT(request->options.grace, Optional(std::chrono::microseconds{20'000'001}));
+  EXPECT_FALSE(end_request("r", {{"NoBlock", false}, {"GraceUSec", uint64_t{20'000'001}}}));
+  EXPECT_TRUE(end_request("r", {{"NoBlock", true}, {"GraceUSec", uint64_t{3'600'000'000}}}));
+  EXPECT_FALSE(end_request("r", {{"NoBlock", true}, {"GraceUSec", uint64_t{3'600'000'001}}}));
+}
+
+TEST(DbusRequests, EndSparesItsCallerUnlessItIsAllowed) {
+  EXPECT_FALSE(end_request("r", {})->options.allow_self);
+  EXPECT_FALSE(end_request("r", {})->options.no_block);
+  EXPECT_TRUE(end_request("r", {{"AllowSelf", true}})->options.allow_self);
+  EXPECT_FALSE(end_request("r", {{"AllowSelf", uint32_t{1}}})) << "of another type";
+}
+
+TEST(DbusRequests, EndRunsTakesAFilterAndWhatEndTakes) {
+  const auto request = end_runs_request({{"Owner", string("pi")},
+                                         {"State", string("holding")},
+                                         {"Parent", string("outer")},
+                                         {"OlderThanUSec", uint64_t{7}},
+                                         {"DryRun", true},
+                                         {"Reason", string("why")},
+                                         {"GraceUSec", uint64_t{20'000'000}}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_THAT(request->filter.owner, Optional(string("pi")));
+  EXPECT_THAT(request->filter.state, Optional(run::State::holding));
+  EXPECT_THAT(request->filter.parent, Optional(string("outer")));
+  EXPECT_THAT(request->older_than, Optional(std::chrono::microseconds{7}));
+  EXPECT_TRUE(request->dry_run);
+  EXPECT_EQ(request->end.reason, "why");
+  EXPECT_THAT(request->end.grace, Optional(std::chrono::seconds{20}));
+  EXPECT_FALSE(end_runs_request({})->dry_run);
+  EXPECT_EQ(end_runs_request({})->older_than, std::nullopt);
+}
+
+TEST(DbusRequests, EndRunsRefusesWhatEndTakesAndItDoesNot) {
+  EXPECT_FALSE(end_runs_request({{"GraceUSec", uint64_t{20'000'001}}}));
+  EXPECT_FALSE(end_runs_request({{"NoBlock", true}}));
+  EXPECT_FALSE(end_runs_request({{"All", true}})) << "what has ended cannot be ended";
+  EXPECT_FALSE(end_runs_request({{"OlderThanUSec", int64_t{-1}}}));
+}
+
+TEST(DbusRequests, SetChangesOnlyWhatIsGiven) {
+  const auto nothing = set_request("r", {});
+  ASSERT_TRUE(nothing) << nothing.error().message;
+  EXPECT_EQ(nothing->options.owner, std::nullopt);
+  EXPECT_EQ(nothing->options.labels, std::nullopt);
+  EXPECT_EQ(nothing->options.runtime_max, std::nullopt);
+  EXPECT_EQ(nothing->options.enforcement, std::nullopt);
+  const auto request = set_request("r", {{"Owner", string("")},
+                                         {"Labels", std::map<string, string>{}},
+                                         {"RuntimeMaxUSec", UINT64_MAX},
+                                         {"Enforcement", string("observe")}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_THAT(request->options.owner, Optional(string("")));
+  EXPECT_THAT(request->options.labels, Optional(testing::IsEmpty()));
+  EXPECT_THAT(request->options.runtime_max, Optional(std::optional<std::chrono::microseconds>()));
+  EXPECT_THAT(request->options.enforcement, Optional(run::Enforcement::observe));
+}
+
+TEST(DbusRequests, SetRefusesWhatTheStartRefuses) {
+  EXPECT_FALSE(set_request("r", {{"Owner", string(257, 'x')}}));
+  EXPECT_FALSE(set_request("r", {{"RuntimeMaxUSec", uint64_t{0}}}));
+  EXPECT_FALSE(set_request("r", {{"Enforcement", string("")}}));
+  EXPECT_FALSE(set_request("r", {{"Token", string("t")}})) << "a token is of the start";
+}
+
+TEST(DbusRequests, WhoHoldsALeaseAndWhyAreBounded) {
+  EXPECT_TRUE(lease_request("r", string(256, 'x'), string(256, 'x')));
+  EXPECT_THAT(lease_request("r", string(257, 'x'), "").error().message, HasSubstr("who"));
+  EXPECT_THAT(lease_request("r", "", string(257, 'x')).error().message, HasSubstr("why"));
+}
+
+TEST(DbusRequests, EnforcementIsOneOfTwoWords) {
+  EXPECT_EQ(enforcement_request("observe").value(), run::Enforcement::observe);
+  EXPECT_EQ(enforcement_request("enforce").value(), run::Enforcement::enforce);
+  EXPECT_EQ(enforcement_request("").error().kind, FaultKind::invalid_args);
 }
 
 TEST(DbusRequests, AnInvocationIsThirtyTwoHexDigits) {
@@ -82,7 +161,10 @@ TEST(DbusRequests, RunFilterTakesItsKeysAndNoOthers) {
   EXPECT_THAT(filter->label, Optional(Pair("k", Optional(string("v=w")))));
   EXPECT_FALSE(filter->all);
   EXPECT_FALSE(run_filter({{"State", string("asleep")}}));
-  EXPECT_FALSE(run_filter({{"Parent", string("p")}}));
+  EXPECT_THAT(run_filter({{"Parent", string("p")}})->parent, Optional(string("p")));
+  EXPECT_THAT(run_filter({{"Parent", string("")}})->parent, Optional(string(""))) << "of none";
+  EXPECT_FALSE(run_filter({{"Parent", string("a/b")}}));
+  EXPECT_FALSE(run_filter({{"OlderThanUSec", uint64_t{1}}})) << "that is EndRuns'";
   EXPECT_FALSE(run_filter({{"Label", string("")}}));
   EXPECT_FALSE(run_filter({{"Label", string("=v")}}));
 }

@@ -90,19 +90,68 @@ TEST(DbusStartRequest, RefusesAnEmptyArgvAndAnEmptyProgram) {
   EXPECT_TRUE(start_request("r1", {"a", ""}, {}));
 }
 
-TEST(DbusStartRequest, RefusesWhatIsNotBuiltAsNotSupported) {
-  for (const char* policy : {"freeze", "report"}) {
-    EXPECT_EQ(refusal("OnDriverExit", std::string(policy)).kind, FaultKind::not_supported);
-  }
+TEST(DbusStartRequest, RefusesTheJournalAsNotSupported) {
   for (const char* stream : {"StandardInput", "StandardOutput", "StandardError"}) {
     EXPECT_EQ(refusal(stream, std::string("journal")).kind, FaultKind::not_supported);
   }
 }
 
 TEST(DbusStartRequest, RefusesOptionsThatComeLaterAsUnknown) {
-  for (const char* key : {"Placement", "RuntimeMaxUSec", "LeaseUSec", "Enforcement"}) {
+  for (const char* key : {"Placement", "User"}) {
     EXPECT_THAT(refusal(key, std::string("x")).message, HasSubstr(std::string("\"") + key + "\""));
   }
+}
+
+TEST(DbusStartRequest, TakesHowTheRunMayEnd) {
+  const auto policy = must(start({{"OnDriverExit", std::string("freeze")},
+                                  {"RuntimeMaxUSec", uint64_t{3}},
+                                  {"HoldMaxUSec", int32_t{4}},
+                                  {"LeaseUSec", uint16_t{5}},
+                                  {"Keep", std::vector<std::string>{"*/tmux", "/opt/*"}},
+                                  {"Enforcement", std::string("observe")}}))
+                          .policy;
+  EXPECT_EQ(policy.on_driver_exit, run::OnDriverExit::freeze);
+  EXPECT_EQ(policy.runtime_max, std::chrono::microseconds{3});
+  EXPECT_EQ(policy.hold_max, std::chrono::microseconds{4});
+  EXPECT_EQ(policy.lease, std::chrono::microseconds{5});
+  EXPECT_THAT(policy.keep, ElementsAre("*/tmux", "/opt/*"));
+  EXPECT_EQ(policy.enforcement, run::Enforcement::observe);
+}
+
+TEST(DbusStartRequest, ALimitIsNoneOrMoreThanNothing) {
+  run::Policy defaults;
+  defaults.runtime_max = defaults.hold_max = std::chrono::seconds{9};
+  defaults.on_driver_exit = run::OnDriverExit::report;
+  const auto with = [&](Dict options) {
+    return must(start_request("r1", {"true"}, std::move(options), defaults)).policy;
+  };
+  EXPECT_EQ(with({}).runtime_max, std::chrono::seconds{9});
+  EXPECT_EQ(with({{"RuntimeMaxUSec", UINT64_MAX}}).runtime_max, std::nullopt);
+  EXPECT_EQ(with({{"HoldMaxUSec", UINT64_MAX}}).hold_max, std::nullopt);
+  for (const char* key : {"RuntimeMaxUSec", "HoldMaxUSec", "LeaseUSec"}) {
+    EXPECT_THAT(refusal(key, uint64_t{0}).message, HasSubstr(key));
+    EXPECT_THAT(refusal(key, int64_t{-1}).message, HasSubstr(key));
+    EXPECT_THAT(refusal(key, std::string("1min")).message, HasSubstr(key));
+  }
+}
+
+TEST(DbusStartRequest, RefusesWhatContradictsItself) {
+  const std::vector<std::string> globs = {"*"};
+  const auto kept =
+      start({{"OnDriverExit", std::string("report")}, {"Keep", sdbus::Variant(globs)}});
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().kind, FaultKind::invalid_args);
+  EXPECT_THAT(kept.error().message, HasSubstr("Keep"));
+  EXPECT_THAT(refusal("HoldMaxUSec", uint64_t{1}).message, HasSubstr("OnDriverExit kill"));
+  EXPECT_TRUE(start({{"HoldMaxUSec", UINT64_MAX}})) << "no bound on what does not come";
+}
+
+TEST(DbusStartRequest, AGlobMustBeAbleToMatchAPath) {
+  const auto keep = [](std::vector<std::string> globs) { return refusal("Keep", globs); };
+  EXPECT_THAT(keep({"*/ok", "tmux"}).message, HasSubstr("\"tmux\""));
+  EXPECT_EQ(keep({""}).kind, FaultKind::invalid_args);
+  EXPECT_EQ(keep(std::vector<std::string>(17, "*")).kind, FaultKind::limit_exceeded);
+  EXPECT_EQ(keep({"/" + std::string(1024, 'x')}).kind, FaultKind::limit_exceeded);
 }
 
 TEST(DbusStartRequest, OpenRunKnowsNothingOfADriver) {
@@ -138,6 +187,7 @@ TEST(DbusStartRequest, RefusesValuesThatMeanNothing) {
   using Texts = std::vector<std::string>;
   const std::vector<std::pair<std::string, sdbus::Variant>> cases = {
       {"OnDriverExit", std::string("x")},
+      {"Enforcement", std::string("off")},
       {"StandardInput", std::string("append:/x")},
       {"StandardInput", std::string("truncate:/x")},
       {"StandardOutput", std::string("append:x")},
