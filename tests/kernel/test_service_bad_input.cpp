@@ -88,7 +88,10 @@ TEST_F(ServiceBadInput, AnUnknownOptionAndAWrongTypeAreNamed) {
   EXPECT_TRUE(says("Colour")) << message_;
   EXPECT_EQ(start_error("r", {"true"}, {{"GraceUSec", std::string("5s")}}), kInvalidArgs);
   EXPECT_TRUE(says("GraceUSec")) << message_;
-  EXPECT_EQ(start_error("r", {"true"}, {{"OnDriverExit", std::string("freeze")}}), kNotSupported);
+  EXPECT_EQ(start_error("r", {"true"}, {{"OnDriverExit", std::string("thaw")}}), kInvalidArgs);
+  EXPECT_TRUE(says("OnDriverExit")) << message_;
+  EXPECT_EQ(start_error("r", {"true"}, {{"StandardOutput", std::string("journal")}}),
+            kNotSupported);
 }
 
 TEST_F(ServiceBadInput, AnUnknownRunIsNamedInEveryMethod) {

@@ -1,8 +1,3 @@
-#include <sys/wait.h>
-
-#include "cgroup/clone.h"
-#include "cgroup/mount.h"
-#include "harness/stack.h"
 #include "service_test.h"
 
 namespace corral::test {
@@ -16,18 +11,6 @@ const std::string kCorral = harness::kErrorPrefix;
 // Runs that were started from inside a run.
 class ServiceNested : public ServiceTest {
  protected:
-  // Makes a call from inside the run; true where `call` says so there.
-  template <typename Call>
-  bool inside(const std::string& directory, Call call) {
-    const auto work = must(cgroup::Group::open(AT_FDCWD, directory + "/work"));
-    const auto child = must(cgroup::clone_into(work, [&] {
-      harness::Client mine(stack_.address());
-      return call(mine) ? 0 : 1;
-    }));
-    int status = -1;
-    EXPECT_EQ(waitpid(child.pid(), &status, 0), child.pid());
-    return status == 0;
-  }
   std::string start_outer(const std::string& id = "outer") {
     return stack_.runs() + "/" + start(id, {"sleep", "100"});
   }
@@ -39,8 +22,7 @@ class ServiceNested : public ServiceTest {
                                  {{"Environment", std::vector<std::string>{"PATH=/bin"}},
                                   {"GraceUSec", 2'000 * kMilliseconds}}));
     }));
-    return stack_.runs().substr(0, stack_.runs().find(stack_.root_control_group())) +
-           property(id, "ControlGroup");
+    return directory_of(id);
   }
   std::string reason(const std::string& id) {
     return value<std::string>(must(client().get_report(id)), "EndReason");
@@ -117,15 +99,54 @@ TEST_F(ServiceNested, ReachNothingOutside) {
            error_of(mine.end_run("inner")) == kCorral + "WouldKillCaller" &&
            error_of(mine.signal_run("outer", "driver", SIGTERM)) == kCorral + "NotOwner" &&
            error_of(mine.end_run("other")) == kCorral + "NotOwner" &&
-           error_of(mine.start_run("x", {"true"}, {{"Parent", std::string("other")}})) ==
+           error_of(mine.end_run("other", {{"AllowSelf", true}})) == kCorral + "NotOwner" &&
+           error_of(mine.freeze_run("other")) == kCorral + "NotOwner" &&
+           error_of(mine.set_run("outer", {{"Owner", std::string("me")}})) ==
                kCorral + "NotOwner" &&
-           error_of(mine.start_run("x", {"true"}, {{"Parent", std::string()}})) ==
-               "org.freedesktop.DBus.Error.NotSupported";
+           error_of(mine.renew_lease("outer", 1)) == kCorral + "NotOwner" &&
+           error_of(mine.set_enforcement("observe")) == kCorral + "NotOwner" &&
+           error_of(mine.start_run("x", {"true"}, {{"Parent", std::string("other")}})) ==
+               kCorral + "NotOwner";
   }));
   EXPECT_TRUE(inside(outer, [](harness::Client& mine) {
     return bool(mine.signal_run("inner", "driver", SIGCONT));
   }));
   end("other");
+  expect_outer_and_inner_end();
+}
+
+TEST_F(ServiceNested, AreCountedInTheOuterAndListedByThemselves) {
+  const auto inner = start_inside(start_outer(), "inner");
+  const auto innermost = start_inside(inner, "innermost");
+  uint32_t deep = 3;
+  for (const char* id : {"outer", "inner", "innermost"}) {
+    const auto driver = property<uint32_t>(id, "DriverPID");
+    EXPECT_EQ(must(client().get_run_by_pid(driver)).id, id) << "the innermost";
+    EXPECT_EQ(column<uint32_t>(processes(id), "PID"), std::vector<uint32_t>{driver}) << id;
+    EXPECT_EQ(property<uint32_t>(id, "Descendants"), deep--) << id;
+  }
+  EXPECT_EQ(must(client().list_runs({{"Parent", std::string("outer")}})).size(), 1U);
+  expect_outer_and_inner_end();
+}
+
+TEST_F(ServiceNested, CountTheirLeaksForThemselves) {
+  const auto outer = start_outer();
+  start_inside(outer, "inner", shell("sleep 100 & sleep 100 & exit 0"));
+  const auto report = ended("inner");
+  EXPECT_EQ(counts(report), (Counts{2, 2, 0}));
+  EXPECT_EQ(counts(end("outer")), Counts{});
+}
+
+TEST_F(ServiceNested, AreReachedByTheRunsThatTheyAreNestedIn) {
+  const auto outer = start_outer();
+  const auto innermost = start_inside(start_inside(outer, "inner"), "innermost");
+  EXPECT_TRUE(inside(outer, [](harness::Client& mine) {
+    return bool(mine.freeze_run("innermost")) && bool(mine.thaw_run("innermost")) &&
+           bool(mine.set_run("inner", {{"Owner", std::string("me")}})) &&
+           bool(mine.end_run("innermost"));
+  }));
+  EXPECT_EQ(reason("innermost"), "requested");
+  EXPECT_EQ(property("inner", "Owner"), "me");
   expect_outer_and_inner_end();
 }
 
