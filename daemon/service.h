@@ -149,6 +149,9 @@ class Service final : public dbus::Calls, public RunObserver {
   void enforcement_changed();
   run::Answer<Entry*> live_for(const dbus::Caller& caller, const dbus::RunRef& ref, dbus::Act act,
                                const char* what);
+  // NotOwner of a caller inside a run, whichever it is.
+  std::optional<run::Fault> refuse_seated(const dbus::Caller& caller,
+                                          const std::string& what) const;
   run::Answer<ActiveRun*> leased(const dbus::Caller& caller, const dbus::RunRef& ref);
 
   // service_keep.cpp

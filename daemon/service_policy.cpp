@@ -38,6 +38,18 @@ void Service::enforcement_changed() {
   }
 }
 
+// No run may say whether it is ended.
+std::optional<run::Fault> Service::refuse_seated(const dbus::Caller& caller,
+                                                 const std::string& what) const {
+  const Seat seat = seat_of(caller, root_ ? &*root_ : nullptr);
+  if (!seat.known) return run::Fault{FaultKind::access_denied, what + ": " + seat.why_not};
+  if (!seat.run) return std::nullopt;
+  return run::Fault{FaultKind::not_owner,
+                    fmt::format("{}: the caller is inside run \"{}\", and no run decides what "
+                                "is enforced",
+                                what, seat.run->id.text())};
+}
+
 run::Answer<void> Service::set_enforcement(const dbus::Caller& caller, run::Enforcement value) {
   const auto what = fmt::format("set enforcement to {}", run::word(value));
   const bool system = settings_.bus.kind == dbus::BusKind::system;
@@ -45,13 +57,7 @@ run::Answer<void> Service::set_enforcement(const dbus::Caller& caller, run::Enfo
     return run::fault(FaultKind::access_denied,
                       fmt::format("{}: uid {} may not; ask as {}", what, caller.uid,
                                   system ? "root" : "root or as the service's own uid"));
-  const Seat seat = seat_of(caller, root_ ? &*root_ : nullptr);
-  if (!seat.known) return run::fault(FaultKind::access_denied, what + ": " + seat.why_not);
-  if (seat.run)
-    return run::fault(FaultKind::not_owner,
-                      fmt::format("{}: the caller is inside run \"{}\", and a process in a run may "
-                                  "act on nothing outside it",
-                                  what, seat.run->id.text()));
+  if (auto refused = refuse_seated(caller, what)) return tl::unexpected(std::move(*refused));
   if (auto stored = store_.write_enforcement(value); !stored)
     return run::fault(FaultKind::access_denied, what + ": " + stored.error().message);
   if (std::exchange(enforcement_, value) == value) return {};
@@ -74,6 +80,10 @@ run::Answer<void> Service::set_run(const dbus::Caller& caller, const dbus::RunRe
                                    dbus::SetOptions options) {
   auto entry = live_for(caller, ref, dbus::Act::signal, "change");
   if (!entry) return tl::unexpected(std::move(entry.error()));
+  if (options.enforcement)
+    if (auto refused =
+            refuse_seated(caller, fmt::format("set enforcement of run \"{}\"", ref.id.text())))
+      return tl::unexpected(std::move(*refused));
   run::Record record = (*entry)->run->record();
   if (options.owner) record.owner = std::move(*options.owner);
   if (options.description) record.description = std::move(*options.description);
