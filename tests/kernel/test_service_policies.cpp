@@ -5,7 +5,6 @@ namespace corral::test {
 namespace {
 
 using harness::error_of;
-using testing::Each;
 using testing::ElementsAre;
 
 const std::string kCorral = harness::kErrorPrefix;
@@ -97,6 +96,53 @@ TEST_F(ServicePolicies, AHeldRunOutlivesTheService) {
   end("b");
 }
 
+TEST_F(ServicePolicies, AHeldRunEndsWhenItsLastLeakWasKilledByOthers) {
+  hold("a", "freeze");
+  const auto held = pidfds("a");
+  ASSERT_EQ(held.size(), 1U);
+  must(held[0].signal(SIGKILL));  // which the frozen hear
+  ASSERT_TRUE(client().wait_state("a", "ended"));
+  EXPECT_THAT(outcomes("a"), ElementsAre("exited"));
+  EXPECT_EQ(value<std::string>(must(client().get_report("a")), "EndReason"), "driver-exited");
+}
+
+TEST_F(ServicePolicies, AHeldRunThatIsThawedIsStillHeld) {
+  hold("a", "freeze");
+  must(client().thaw_run("a"));
+  EXPECT_FALSE(is_frozen("a"));
+  EXPECT_FALSE(property<bool>("a", "Frozen"));
+  EXPECT_EQ(property("a", "State"), "holding");
+  must(client().freeze_run("a"));
+  EXPECT_TRUE(is_frozen("a"));
+  EXPECT_EQ(counts(end("a")), (Counts{1, 1, 0}));
+}
+
+TEST_F(ServicePolicies, RetentionDropsReportsAndNoHeldRun) {
+  const auto file = stack_.temp() / "corrald.conf";
+  must(base::replace_at(AT_FDCWD, file, "[Runs]\nKeepReports=1\n"));
+  stack_.options().corrald_arguments = {"--config=" + file};
+  stack_.restart_corrald();
+  hold("a", "freeze");
+  for (const char* id : {"b", "c", "d"}) {
+    start(id, {"true"});
+    ended(id);
+  }
+  EXPECT_EQ(error_of(client().get_run("b")), kCorral + "NoSuchRun");
+  EXPECT_EQ(must(client().list_runs({{"All", true}})).size(), 2U) << "a, and the newest report";
+  EXPECT_EQ(property("a", "State"), "holding");
+  EXPECT_THAT(outcomes("a"), ElementsAre("frozen"));
+  end("a");
+}
+
+TEST_F(ServicePolicies, HoldMaxCountsOverARestart) {
+  hold("a", "report", {{"HoldMaxUSec", 1'000 * kMilliseconds}});
+  stack_.kill_corrald();
+  stack_.start_corrald();
+  ASSERT_TRUE(client().wait_state("a", "ended"));
+  EXPECT_EQ(value<std::string>(must(client().get_report("a")), "EndMessage"),
+            "HoldMaxUSec is over");
+}
+
 TEST_F(ServicePolicies, ADeadlineEndsARun) {
   start("a", {"sleep", "100"}, {{"RuntimeMaxUSec", 300 * kMilliseconds}});
   const auto report = ended("a");
@@ -112,6 +158,14 @@ TEST_F(ServicePolicies, ADeadlineIsHeldOpenAndBroughtForward) {
   EXPECT_EQ(property<uint64_t>("a", "RuntimeMaxUSec"), UINT64_MAX);
   must(client().set_run("a", {{"RuntimeMaxUSec", uint64_t{1}}}));
   EXPECT_EQ(value<std::string>(ended("a"), "EndReason"), "deadline");
+}
+
+TEST_F(ServicePolicies, ADeadlineThatIsFarAwayIsNone) {
+  start("a", {"sleep", "100"},
+        {{"RuntimeMaxUSec", int64_t{INT64_MAX - 1}}, {"LeaseUSec", int64_t{INT64_MAX - 1}}});
+  let_pass("0.1");
+  EXPECT_EQ(property("a", "State"), "running");
+  end("a");
 }
 
 TEST_F(ServicePolicies, ADeadlineThatPassedWhileTheServiceWasAwayActsOnce) {
