@@ -165,5 +165,20 @@ TEST_F(ServiceEnd, UnderWayIsFinishedWhenTheServiceIsStopped) {
   EXPECT_GE(value<uint64_t>(report, "TimeToEmptyUSec"), 399 * kMilliseconds) << "its grace is kept";
 }
 
+TEST_F(ServiceEnd, ThatOutlastsTheServicesStopIsTheNextOnes) {
+  const auto file = stack_.temp() / "corrald.conf";
+  must(base::replace_at(AT_FDCWD, file, "[Bounds]\nStopSec=200ms\n"));
+  stack_.options().corrald_arguments = {"--config=" + file};
+  stack_.restart_corrald();
+  start_stubborn("a");
+  const auto held = pidfds("a");
+  end_later("a", 600'000 * kMilliseconds, "slowly");
+  EXPECT_EQ(stack_.stop_corrald(), 0);
+  for (const auto& process : held) EXPECT_FALSE(process.exited());
+  stack_.start_corrald();
+  EXPECT_EQ(property("a", "State"), "ending");
+  EXPECT_EQ(value<std::string>(end("a", {{"GraceUSec", uint64_t{0}}}), "EndMessage"), "slowly");
+}
+
 }  // namespace
 }  // namespace corral::test

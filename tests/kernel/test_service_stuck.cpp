@@ -124,6 +124,21 @@ TEST_F(ServiceStuck, AStuckRunIsStillEndingAfterARestartOfTheService) {
   EXPECT_EQ(counts(ended("a")), (Counts{1, 0, 1}));
 }
 
+TEST_F(ServiceStuck, EndRunsSaysWhichOfThemIsStuck) {
+  start("a", {"stat", mount_.file("f")});
+  start("b", {"sleep", "100"});
+  mount_.wait_asked("f");
+  std::map<std::string, Dict> rows;
+  for (const auto& row : must(client().end_runs({{"GraceUSec", 200 * kMilliseconds}})))
+    rows[value<std::string>(row, "Id")] = row;
+  EXPECT_EQ(value<std::string>(rows["a"], "Outcome"), kCorral + "StillPopulated");
+  EXPECT_EQ(value<std::string>(rows["a"], "State"), "ending");
+  EXPECT_THAT(value<std::string>(rows["a"], "Message"), HasSubstr("(stat, D in "));
+  EXPECT_EQ(value<std::string>(rows["b"], "Outcome"), "ended");
+  mount_.let_go();
+  ended("a");
+}
+
 // The second to ask for the same name waits for the first, and no signal reaches it from the start.
 TEST_F(ServiceStuck, ARunThatCannotBeFrozenIsThawedAgain) {
   Pipe gate, output;
@@ -147,6 +162,23 @@ TEST_F(ServiceStuck, ARunThatCannotBeFrozenIsThawedAgain) {
 
   mount_.let_go();
   EXPECT_EQ(counts(ended("a")), Counts{});
+}
+
+TEST_F(ServiceStuck, ARunWithANestedOneThatCannotBeFrozenIsThawedAgain) {
+  start("outer", {"sleep", "100"});
+  start("inner", shell("stat \"$0\" & stat \"$0\" & wait", {mount_.file("f")}),
+        {{"Parent", std::string("outer")}});
+  mount_.wait_asked("f");
+  ASSERT_TRUE(
+      eventually([&] { return std::ranges::count(column(processes("inner"), "State"), "D") > 0; }));
+  EXPECT_EQ(error_of(client().freeze_run("outer")), kCorral + "FreezeTimeout");
+  for (const char* id : {"outer", "inner"}) {
+    EXPECT_FALSE(property<bool>(id, "Frozen")) << id;
+    const auto work = must(cgroup::Group::open(AT_FDCWD, directory_of(id) + "/work"));
+    EXPECT_EQ(must(base::read_at(work.fd(), "cgroup.freeze")), "0\n") << id;
+  }
+  mount_.let_go();
+  end("outer");
 }
 
 }  // namespace
