@@ -102,7 +102,8 @@ void ActiveRun::thawed() {
 
 void ActiveRun::set_frozen(bool frozen, Done done) {
   const auto what = fmt::format("{} run \"{}\"", frozen ? "freeze" : "thaw", record_.id.text());
-  if (phase_ != run::Phase::running && phase_ != run::Phase::holding)
+  // While its processes are looked at the freezer is the end's, which would undo this afterwards.
+  if ((phase_ != run::Phase::running && phase_ != run::Phase::holding) || freeze_)
     return done(run::fault(FaultKind::run_busy,
                            fmt::format("{}: it is {}", what, run::word(status_.report.state))));
   if (setting_) answer_frozen(run::fault(FaultKind::run_busy, what + ": asked anew"));

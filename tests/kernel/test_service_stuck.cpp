@@ -164,6 +164,33 @@ TEST_F(ServiceStuck, ARunThatCannotBeFrozenIsThawedAgain) {
   EXPECT_EQ(counts(ended("a")), Counts{});
 }
 
+// The end's own freeze would be thawed when it has looked, and the other with it.
+TEST_F(ServiceStuck, ARunIsNotFrozenWhileItsEndHasItFrozen) {
+  const auto file = stack_.temp() / "corrald.conf";
+  must(base::replace_at(AT_FDCWD, file, "[Bounds]\nFreezeSec=2s\n"));
+  stack_.options().corrald_arguments = {"--config=" + file};
+  stack_.restart_corrald();
+  Pipe gate;
+  const auto directory =
+      start("a", shell("stat \"$0\" & stat \"$0\" & read line", {mount_.file("f")}),
+            {{"StandardInput", gate.read_end()},
+             {"OnDriverExit", std::string("report")},
+             {"SettleUSec", uint64_t{0}}});
+  gate.close_read();
+  mount_.wait_asked("f");
+  ASSERT_TRUE(
+      eventually([&] { return std::ranges::count(column(processes("a"), "State"), "D") > 0; }));
+  gate.close_write();
+  const auto work = open(directory, "work");
+  ASSERT_TRUE(eventually([&] { return must(base::read_at(work.fd(), "cgroup.freeze")) == "1\n"; }));
+  EXPECT_EQ(error_of(client().freeze_run("a")), kCorral + "RunBusy");
+  EXPECT_EQ(error_of(client().thaw_run("a")), kCorral + "RunBusy");
+  ASSERT_TRUE(client().wait_state("a", "holding"));
+  EXPECT_FALSE(property<bool>("a", "Frozen"));
+  mount_.let_go();
+  ended("a");
+}
+
 TEST_F(ServiceStuck, ARunWithANestedOneThatCannotBeFrozenIsThawedAgain) {
   start("outer", {"sleep", "100"});
   start("inner", shell("stat \"$0\" & stat \"$0\" & wait", {mount_.file("f")}),
