@@ -12,8 +12,8 @@ class Callback;
 
 // A function that may own what cannot be copied (std::function cannot; std::move_only_function is
 // C++23). Call it only while it holds one.
-template <typename... Args>
-class Callback<void(Args...)> {
+template <typename Return, typename... Args>
+class Callback<Return(Args...)> {
  public:
   Callback() = default;
   template <typename F>
@@ -22,17 +22,19 @@ class Callback<void(Args...)> {
       : target_(std::make_unique<Target<F>>(std::move(function))) {}
 
   explicit operator bool() const { return target_ != nullptr; }
-  void operator()(Args... args) { target_->call(std::forward<Args>(args)...); }
+  Return operator()(Args... args) { return target_->call(std::forward<Args>(args)...); }
 
  private:
   struct Base {
     virtual ~Base() = default;
-    virtual void call(Args... args) = 0;
+    virtual Return call(Args... args) = 0;
   };
   template <typename F>
   struct Target final : Base {
     explicit Target(F f) : function(std::move(f)) {}
-    void call(Args... args) override { function(std::forward<Args>(args)...); }
+    Return call(Args... args) override {
+      return static_cast<Return>(function(std::forward<Args>(args)...));
+    }
     F function;
   };
   std::unique_ptr<Base> target_;

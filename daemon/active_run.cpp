@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cgroup/mount.h"
+#include "cgroup/proc_stat.h"
 
 namespace corral::daemon {
 namespace {
@@ -166,9 +167,15 @@ Result<void> ActiveRun::know(Born born) try {
 }
 
 void ActiveRun::know(pid_t driver, std::optional<pid_t> session, std::optional<pid_t> group,
-                     pid_t supervisor) {
+                     std::optional<pid_t> supervisor) {
   lineage_ = {
       .driver = driver, .driver_sid = session, .driver_pgid = group, .supervisor = supervisor};
+}
+
+void ActiveRun::know_by(pid_t driver, pid_t like, std::optional<pid_t> supervisor) {
+  const auto stat = cgroup::read_stat(like);
+  know(driver, stat ? std::optional(stat->session) : std::nullopt,
+       stat ? std::optional(stat->pgrp) : std::nullopt, supervisor);
 }
 
 void ActiveRun::watch_driver(std::optional<cgroup::Pidfd> driver) {
@@ -183,6 +190,8 @@ void ActiveRun::departed(Departure departure) {
   report.driver_status = departure.exit.status;
   report.driver_exited = departure.exit.when;
   report.unknown_reason = std::move(departure.unknown_reason);
+  if (is_adopted() && !report.unknown_reason.empty())
+    report.unknown_reason = "the driver was adopted: its exit status is its parent's to see";
   if (departure.exit.exit != run::DriverExit::unknown)
     report.wall_usec =
         static_cast<uint64_t>(base::between(report.start, report.driver_exited).count());

@@ -89,6 +89,8 @@ class ActiveRun {
   bool starting() const { return phase_ == run::Phase::starting; }
   const run::Record& record() const { return record_; }
   const std::string& place() const { return directory_.place(); }
+  // The parent that its driver was started by; nullopt where that is nobody of ours.
+  std::optional<pid_t> supervisor() const { return lineage_.supervisor; }
 
   // Acts on what it was left with by recover(); the observer knows it by then.
   void go_on();
@@ -128,7 +130,8 @@ class ActiveRun {
   run::Answer<run::DirectoryName> release(const std::vector<uint32_t>& pids);
   // Whether the end of a run that it is nested in counts more than its own word.
   bool overruled() const { return overruled_; }
-  // Its processes are all that there is of it, or its driver was found running.
+  // Its processes are in work/, and were not started for it: it runs from here on. Without a driver
+  // it has none.
   void take_over(std::optional<cgroup::Pidfd> driver);
 
   Result<void> signal_driver(int number);
@@ -183,8 +186,11 @@ class ActiveRun {
 
   Result<void> know(Born born);
   void know(pid_t driver, std::optional<pid_t> session, std::optional<pid_t> group,
-            pid_t supervisor);
+            std::optional<pid_t> supervisor);
+  // As know(), where the session and group of the driver are those of `like`.
+  void know_by(pid_t driver, pid_t like, std::optional<pid_t> supervisor);
   bool is_opened() const { return record_.opener.pid != 0; }
+  bool is_adopted() const { return record_.containment == run::Containment::adopted; }
   run::Answer<void> move_in(const cgroup::Pidfd& driver);
   void opener_gone();
   std::chrono::microseconds grace_left() const;

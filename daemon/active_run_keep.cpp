@@ -68,7 +68,7 @@ void ActiveRun::take_over(std::optional<cgroup::Pidfd> driver) {
   watch_work();
   if (driver) {
     status_.driver_pid = static_cast<uint32_t>(driver->pid());
-    know(driver->pid(), {}, {}, 0);
+    know_by(driver->pid(), driver->pid(), std::nullopt);
     watch_driver(std::move(driver));
   }
   raise(run::Event::executed);

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "cgroup/proc_stat.h"
 #include "cgroup/record.h"
 #include "daemon/active_run.h"
 
@@ -57,11 +56,10 @@ std::unique_ptr<ActiveRun> ActiveRun::recover(Surroundings around, RunObserver& 
 void ActiveRun::resume(const run::Members& members, std::optional<run::Ending> ending) {
   const auto pid = static_cast<pid_t>(members.driver.pid);
   const auto supervisor = static_cast<pid_t>(members.supervisor.pid);
-  if (is_opened()) {
-    const auto opener = cgroup::read_stat(supervisor);
-    // The session and group that the driver started with are its parent's.
-    know(pid, opener ? std::optional(opener->session) : std::nullopt,
-         opener ? std::optional(opener->pgrp) : std::nullopt, supervisor);
+  if (is_adopted()) {
+    know_by(pid, pid, std::nullopt);
+  } else if (is_opened()) {
+    know_by(pid, supervisor, supervisor);  // its own are its parent's
   } else {
     know(pid, pid, pid, supervisor);
   }

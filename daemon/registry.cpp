@@ -20,6 +20,7 @@ void Registry::erase(const run::Invocation& invocation) {
   const auto found = by_invocation_.find(invocation);
   if (found == by_invocation_.end()) return;
   Entry* entry = found->second.get();
+  if (!entry->ended()) leave_parent(*entry);
   auto& of_id = by_id_[entry->id];
   std::erase(of_id, entry);
   if (of_id.empty()) by_id_.erase(entry->id);
@@ -53,6 +54,10 @@ Entry* Registry::of(const run::Invocation& invocation) {
 
 void Registry::retire(Entry& entry) {
   ended_.push_back(&entry);
+  leave_parent(entry);
+}
+
+void Registry::leave_parent(const Entry& entry) {
   if (Entry* parent = parent_of(entry); parent != nullptr && parent->nested > 0) --parent->nested;
 }
 

@@ -57,6 +57,7 @@ class Registry {
   Entry* overdue(const base::Moment& now, const Config& config);
 
  private:
+  void leave_parent(const Entry& entry);
   std::map<run::Invocation, std::unique_ptr<Entry>> by_invocation_;
   std::map<run::RunId, std::vector<Entry*>> by_id_;  // newest last
   std::vector<Entry*> in_order_;

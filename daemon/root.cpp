@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cgroup/mount.h"
+#include "cgroup/processes.h"
 #include "cgroup/record.h"
 
 namespace corral::daemon {
@@ -123,6 +124,15 @@ Result<std::optional<run::DirectoryName>> Root::run_of(int pid) const {
     if (!rest.starts_with(kNestedRuns)) return innermost;
     rest.remove_prefix(kNestedRuns.size());
   }
+}
+
+std::vector<pid_t> Root::keepers() const {
+  const auto init = cgroup::Group::open(runs_.fd(), "../init");
+  const auto members = init ? cgroup::members(*init) : Result<std::vector<cgroup::Member>>(Error{});
+  std::vector<pid_t> pids;
+  for (const auto& member : members.value_or(std::vector<cgroup::Member>{}))
+    pids.push_back(member.pid);
+  return pids;
 }
 
 std::string nested_place(const std::string& parent, const std::string& name) {

@@ -65,6 +65,10 @@ class Root {
   // The innermost run whose directory the process is in; nullopt for one that is in none.
   // Fails with ESRCH where the process is gone.
   Result<std::optional<run::DirectoryName>> run_of(int pid) const;
+  // The processes that hold the directory open (init/); usually one, or none.
+  std::vector<pid_t> keepers() const;
+  // Of runs/ below the mount.
+  const std::string& path() const { return path_; }
 
  private:
   Root(cgroup::Group runs, std::string path, std::string directory)

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/adopting.h"
 #include "daemon/version.h"
 
 namespace corral::daemon {
@@ -21,7 +22,8 @@ Service::Service(Loop& loop, const Settings& settings, Store store,
       store_(std::move(store)),
       watcher_(std::move(watcher)),
       janitor_(config_.remove),
-      spawner_(loop, config_.spawner_socket, config_.spawn) {
+      spawner_(loop, config_.spawner_socket, config_.spawn),
+      survey_(loop) {
   apply_defaults(default_policy_, config_);
   enforcement_ = store_.read_enforcement().value_or(config_.enforcement);
   if (auto root = require_root(); !root)

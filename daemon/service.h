@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "daemon/root.h"
 #include "daemon/spawner.h"
 #include "daemon/store.h"
+#include "daemon/survey.h"
 #include "daemon/watcher.h"
 #include "dbus/authority.h"
 #include "dbus/calls.h"
@@ -27,6 +29,8 @@ struct Settings {
   dbus::BusAddress bus;
   Configuration configuration;
 };
+
+struct Adopting;
 
 // The runs of this service: what the bus asks of them, and what they tell the bus. Owns nothing of
 // the kernel but through ActiveRun.
@@ -155,7 +159,17 @@ class Service final : public dbus::Calls, public RunObserver {
   run::Answer<ActiveRun*> leased(const dbus::Caller& caller, const dbus::RunRef& ref);
 
   // service_keep.cpp
-  Error forget_kept(Entry& entry, const std::string& place, Error why);
+  Error forget(Entry& entry, const std::string& place, Error why);
+
+  // service_adopt.cpp
+  using Adoptings = std::list<std::unique_ptr<Adopting>>;
+  bool adopt(Adoptings::iterator which, cgroup::Kinship* pass);
+  std::optional<run::Fault> begin_adoption(Adopting& adopting, cgroup::Kinship& pass);
+  Result<void> begin_adopted(Adopting& adopting, Entry& entry, run::Record record,
+                             const std::string& place, cgroup::Kinship& pass);
+  std::optional<run::Fault> refuse_adoption(const Adopting& adopting, const Entry* parent,
+                                            cgroup::Kinship& pass);
+  std::map<pid_t, std::string> guarded(cgroup::Kinship& pass);
 
   // service_open.cpp
   // What the new run descends from: whom it is nested in, or whom it is independent of.
@@ -210,6 +224,8 @@ class Service final : public dbus::Calls, public RunObserver {
   run::Enforcement enforcement_ = run::Enforcement::enforce;
   std::list<EndBatch> ends_;
   std::list<FreezeBatch> freezes_;
+  Survey survey_;
+  Adoptings adoptions_;
   dbus::Server* server_ = nullptr;
   base::Callback<void()> stopped_;
   bool probing_ = false;

@@ -57,10 +57,10 @@ Result<RunObserver::Kept> Service::keep(const ActiveRun& run, std::vector<run::P
   auto whole = prepare(entry, record, place);
   auto work =
       whole ? cgroup::Group::create(whole->fd(), "work") : Result<cgroup::Group>(whole.error());
-  if (!work) return forget_kept(entry, place, work.error());
+  if (!work) return forget(entry, place, work.error());
   std::erase_if(processes, [&](const run::Process& process) { return !move(process, *work); });
   if (processes.empty())
-    return forget_kept(entry, place, Error{"none of its processes could be moved", 0});
+    return forget(entry, place, Error{"none of its processes could be moved", 0});
   entry.run =
       std::make_unique<ActiveRun>(surroundings(), *this, std::move(record), place, entry.status);
   entry.run->take_over({});
@@ -74,7 +74,7 @@ Result<RunObserver::Kept> Service::keep(const ActiveRun& run, std::vector<run::P
 }
 
 // Nothing was moved: nobody needs to hear of it.
-Error Service::forget_kept(Entry& entry, const std::string& place, Error why) {
+Error Service::forget(Entry& entry, const std::string& place, Error why) {
   if (entry.status.control_group_id != 0)
     janitor_.remove(root_->runs().fd(), place, entry.status.control_group_id);
   store_.drop_live(entry.invocation);
@@ -92,11 +92,6 @@ run::Answer<dbus::RunName> Service::release(const dbus::Caller& caller, const ru
   auto name = known->run->release(pids);
   if (!name) return tl::unexpected(std::move(name.error()));
   return dbus::RunName{name->id, name->invocation};
-}
-
-void Service::adopt_processes(const dbus::Caller&, run::Spec, std::vector<uint32_t>,
-                              dbus::Reply<dbus::RunName> reply) {
-  reply(run::fault(run::FaultKind::not_supported, "later"));
 }
 
 std::vector<run::Process> Service::spared_by(const ActiveRun& run) {

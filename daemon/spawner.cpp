@@ -106,6 +106,16 @@ void Spawner::probe(const cgroup::Group& throw_away,
   });
 }
 
+// SO_PEERCRED of a listener is of who called listen(2) (unix(7)).
+std::optional<pid_t> Spawner::pid() const {
+  const auto connection = connect_to(socket_);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (!connection || getsockopt(connection->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+    return std::nullopt;
+  return peer.pid;
+}
+
 void Spawner::ask(uint32_t kind, std::vector<int> fds, Done done) {
   auto connection = connect_to(socket_);
   if (!connection) return fail_later(connection.error(), std::move(done));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -54,6 +55,8 @@ class Spawner {
   void start(const Birth& birth, base::Callback<void(Result<Born>)> done);
   // Probes for kernel bugs in a throw-away cgroup, which must be empty and stays so.
   void probe(const cgroup::Group& throw_away, base::Callback<void(Result<KernelBugs>)> done);
+  // The process that listens on the socket now; nullopt where nobody does.
+  std::optional<pid_t> pid() const;
 
  private:
   struct Answer;
