@@ -271,6 +271,7 @@ void ActiveRun::look_at_work() {
 }
 
 void ActiveRun::look_at_whole() {
+  if (!let_go_) return;  // the report is not complete
   auto whole = directory_.open();
   const auto events = whole ? whole->events() : Result<cgroup::Events>(whole.error());
   if (events ? !events->populated : cgroup::is_gone(events.error())) raise(run::Event::all_gone);

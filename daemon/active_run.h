@@ -8,6 +8,7 @@
 
 #include "base/callback.h"
 #include "cgroup/control.h"
+#include "cgroup/escapes.h"
 #include "cgroup/janitor.h"
 #include "cgroup/processes.h"
 #include "daemon/config.h"
@@ -17,6 +18,7 @@
 #include "daemon/root.h"
 #include "daemon/spawner.h"
 #include "daemon/store.h"
+#include "daemon/survey.h"
 #include "daemon/watcher.h"
 #include "run/fault.h"
 #include "run/record.h"
@@ -33,6 +35,7 @@ struct Surroundings {
   cgroup::Janitor& janitor;
   const Root& root;
   const Config& config;
+  Survey& survey;
 };
 
 class ActiveRun;
@@ -166,6 +169,8 @@ class ActiveRun {
   void walk();
   void note_escape();
   void close();
+  void search_escapes();
+  void let_go();
   void read_counters();
   // True when there were any.
   bool note_strangers();
@@ -206,6 +211,9 @@ class ActiveRun {
   void look_at_whole();
   void begin_end(run::EndReason reason);
   void save_ending(bool all_asked);
+  cgroup::Ties ties() const;
+  // As snapshot(), with what failed in the report, and what is foreign marked.
+  std::vector<run::Process> snapshot_work(const cgroup::Group& work, pid_t except);
   std::vector<run::Process> rows_of(Result<std::vector<run::Process>> looked);
   // Its pid, for passing it over; 0 once it has exited.
   pid_t live_driver() const;
@@ -264,6 +272,8 @@ class ActiveRun {
     Source overdue;
   };
   std::optional<Setting> setting_;  // a person's freeze or thaw that waits for the kernel
+  Survey::Request escapes_;
+  bool let_go_ = false;  // the search for who escaped is over
   Source settle_, half_grace_, grace_over_, proof_, freeze_bound_, reaping_;
   std::optional<cgroup::Freeze> freeze_;
   base::Callback<void(const cgroup::Group& work)>

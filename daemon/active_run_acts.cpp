@@ -91,7 +91,7 @@ void ActiveRun::ask_others() {
   auto work = directory_.open_work();
   if (!work) return;
   if (all_asked_) return thawed();  // by an end that stood down
-  leaks_.asked(rows_of(snapshot(*work, work_path(), lineage_, {live_driver()})));
+  leaks_.asked(snapshot_work(*work, live_driver()));
   save_ending(true);
   ask(*work, SIGTERM, live_driver());
   thawed();
@@ -103,7 +103,7 @@ void ActiveRun::ask_all_frozen() {
   observer_.end_nested(*this, grace_left());
   freeze_then([this](const cgroup::Group& work) {
     spare();
-    leaks_.asked(rows_of(snapshot(work, work_path(), lineage_, {})));
+    leaks_.asked(snapshot_work(work, 0));
     save_ending(true);
     ask(work, SIGTERM, 0);
     freeze_.reset();
@@ -115,7 +115,7 @@ void ActiveRun::ask_all_frozen() {
 void ActiveRun::final_snapshot() {
   freeze_then([this](const cgroup::Group& work) {
     spare();
-    leaks_.condemned(rows_of(snapshot(work, work_path(), lineage_, {live_driver()})));
+    leaks_.condemned(snapshot_work(work, live_driver()));
     count_leaks();
   });
 }
@@ -176,6 +176,7 @@ void ActiveRun::note_escape() {
   const auto where = cgroup::path_of(driver->pid());
   for (auto& process : cgroup::look(self, where.value_or(""), lineage_)) {
     cgroup::describe(process);
+    process.rule = "left its run";
     leaks_.escaped(std::move(process));
   }
   status_.report.driver_exit = run::DriverExit::unknown;
@@ -186,13 +187,19 @@ void ActiveRun::note_escape() {
   count_leaks();
 }
 
-// work/ is empty and stays so: counters first, then whoever hides elsewhere in the directory, then
-// all of it. Where nobody hides, the supervisor is asked to leave, and reaps what died last before
-// it does; killed, it would leave that to pid 1, which in a container may be no reaper.
+// work/ is empty and stays so: counters first, then who left it, then whoever hides elsewhere in
+// the directory, then all of it. Where nobody hides, the supervisor is asked to leave, and reaps
+// what died last before it does; killed, it would leave that to pid 1, which in a container may be
+// no reaper.
 void ActiveRun::close() {
   read_counters();
   if (!is_opened()) supervisor_ = open_supervisor(directory_);  // else it lives elsewhere
   watch_whole();
+  search_escapes();
+}
+
+void ActiveRun::let_go() {
+  let_go_ = true;
   // One whose driver's exit is not known waits for it: the driver sits elsewhere.
   const bool unknown = status_.report.driver_exit == run::DriverExit::unknown;
   if (note_strangers() || !supervisor_ || unknown) return kill_whole();

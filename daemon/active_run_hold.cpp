@@ -29,7 +29,7 @@ run::Verdict ActiveRun::verdict() const {
 void ActiveRun::hold_frozen() {
   freeze_then([this](const cgroup::Group& work) {
     spare();
-    auto rows = rows_of(snapshot(work, work_path(), lineage_, {}));
+    auto rows = snapshot_work(work, 0);
     if (freeze_) freeze_->leave_frozen();
     status_.frozen = freeze_.has_value();
     freeze_.reset();
@@ -39,7 +39,7 @@ void ActiveRun::hold_frozen() {
 
 void ActiveRun::hold() {
   freeze_then([this](const cgroup::Group& work) {
-    auto rows = rows_of(snapshot(work, work_path(), lineage_, {}));
+    auto rows = snapshot_work(work, 0);
     freeze_.reset();
     status_.frozen = false;
     held(std::move(rows), run::Outcome::left);
@@ -49,8 +49,7 @@ void ActiveRun::hold() {
 void ActiveRun::look_on() {
   auto work = directory_.open_work();
   status_.report.snapshot_exact = false;
-  auto rows = work ? rows_of(snapshot(*work, work_path(), lineage_, {live_driver()}))
-                   : std::vector<run::Process>{};
+  auto rows = work ? snapshot_work(*work, live_driver()) : std::vector<run::Process>{};
   held(std::move(rows), status_.frozen ? run::Outcome::frozen : run::Outcome::left);
 }
 

@@ -61,7 +61,7 @@ void LeakBook::nobody_stuck() {
 void LeakBook::escaped(run::Process process) {
   std::vector<run::Process> one;
   one.push_back(std::move(process));
-  add(std::move(one), run::Outcome::escaped, "left its run");
+  add(std::move(one), run::Outcome::escaped, "");
 }
 
 // The later word wins: who was asked and is still there is killed; who went in between keeps

@@ -33,7 +33,7 @@ class LeakBook {
   void stuck(std::vector<run::Process> snapshot, pid_t driver);
   // Nobody is left: who was stuck was killed, and the driver is no leak.
   void nobody_stuck();
-  // Sits elsewhere by now; not touched.
+  // Sits elsewhere by now; not touched. Its rule says how that is known.
   void escaped(run::Process process);
 
   size_t size() const { return entries_.size(); }

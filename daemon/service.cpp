@@ -40,7 +40,7 @@ Service::Service(Loop& loop, const Settings& settings, Store store,
 Service::~Service() = default;
 
 Surroundings Service::surroundings() {
-  return {loop_, *watcher_, store_, janitor_, *root_, config_};
+  return {loop_, *watcher_, store_, janitor_, *root_, config_, survey_};
 }
 
 Entry& Service::entry_of(const ActiveRun& run) {

@@ -215,6 +215,7 @@ class Service final : public dbus::Calls, public RunObserver {
   cgroup::Janitor janitor_;  // has the root's fd
   Source janitor_source_;
   Spawner spawner_;
+  Survey survey_;
   Registry registry_;
   std::vector<std::unique_ptr<ActiveRun>>
       gone_;  // ended inside their own callbacks; freed in the next turn
@@ -224,7 +225,6 @@ class Service final : public dbus::Calls, public RunObserver {
   run::Enforcement enforcement_ = run::Enforcement::enforce;
   std::list<EndBatch> ends_;
   std::list<FreezeBatch> freezes_;
-  Survey survey_;
   Adoptings adoptions_;
   dbus::Server* server_ = nullptr;
   base::Callback<void()> stopped_;

@@ -1,0 +1,58 @@
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/active_run.h"
+#include "daemon/foreign.h"
+#include "daemon/snapshot.h"
+
+namespace corral::daemon {
+namespace {
+
+// An environment costs a read of its own.
+constexpr size_t kProcessesPerTurn = 16;
+
+}  // namespace
+
+// A supervisor of ours is a subreaper from before the driver on; whose parent it is, is the run's.
+cgroup::Ties ActiveRun::ties() const {
+  const auto members = read_members(directory_).value_or(run::Members{});
+  const bool ours = !is_opened() && !is_adopted();
+  return {.id = record_.id,
+          .invocation = record_.invocation,
+          .uid = is_opened() ? record_.owner_uid : geteuid(),
+          .runs = around_.root.path(),
+          .directory = path(),
+          .driver = members.driver,
+          .supervisor = members.supervisor,
+          .adopts = ours && open_supervisor(directory_).has_value(),
+          .spared = {getpid()}};
+}
+
+std::vector<run::Process> ActiveRun::snapshot_work(const cgroup::Group& work, pid_t except) {
+  auto rows = rows_of(snapshot(work, work_path(), lineage_, {except}));
+  if (!rows.empty()) mark_foreign(rows, ties());
+  return rows;
+}
+
+// Who left the run: before the supervisor goes, whose children are the orphans of it. What is not
+// found, or the failure of it, costs rows and never the end.
+void ActiveRun::search_escapes() {
+  const bool had_driver = read_members(directory_).has_value();
+  if (!had_driver || record_.kind != run::Kind::driver) return let_go();
+  escapes_ =
+      around_.survey.ask([this, ties = ties(), search = std::optional<cgroup::EscapeSearch>()](
+                             cgroup::Kinship* pass) mutable {
+        if (pass != nullptr) {
+          if (!search) search.emplace(*pass, std::move(ties), lineage_);
+          if (!search->step(kProcessesPerTurn)) return false;
+          for (auto& process : search->take()) leaks_.escaped(std::move(process));
+          count_leaks();
+        }
+        let_go();
+        return true;
+      });
+}
+
+}  // namespace corral::daemon
