@@ -46,6 +46,16 @@ class WithTheService : public AttachedTest {
   T reported(const std::string& key) {
     return harness::value<T>(harness::must(stack().client().get_report("r")), key);
   }
+  // The report as the service has it.
+  json served_report(const std::string& id) {
+    const Ran ran = run_script("plain", command({"report", "--json=short", id}));
+    return json::parse(ran.out, nullptr, false);
+  }
+  std::string command(const Words& words) {
+    std::string text = harness::corralctl_path() + " --bus=" + stack().address();
+    for (const std::string& word : words) text += " " + word;
+    return text;
+  }
   bool ended() { return stack().client().wait_state("r", "ended"); }
   void release() { std::ofstream(temp() / "go") << "\n"; }
 };
@@ -98,7 +108,7 @@ TEST_F(WithTheService, AnExitWhileTheServiceIsAwayIsToldWhenItIsBack) {
 }
 
 TEST_F(WithTheService, ABusThatGoesAndComesBackLosesNothing) {
-  harness::Child child = start({}, kWaitForGo);
+  harness::Child child = start({"--report=report", "--owner=me", "--label=a=b"}, kWaitForGo);
   stack().kill_bus();
   release();
   EXPECT_FALSE(child.wait(std::chrono::milliseconds{500}));
@@ -106,7 +116,26 @@ TEST_F(WithTheService, ABusThatGoesAndComesBackLosesNothing) {
   stack().start_bus();
   stack().restart_corrald();
   EXPECT_EQ(code(status_of(child)), 7) << log();
-  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+  EXPECT_EQ(log(), "");
+  EXPECT_EQ(report(), served_report("r"));
+  for (const auto& [key, value] : {std::pair<const char*, json>{"State", "ended"},
+                                   {"Result", "exit-code"},
+                                   {"DriverExit", "exited"},
+                                   {"DriverStatus", 7},
+                                   {"EndReason", "driver-exited"},
+                                   {"EndMessage", ""},
+                                   {"EndedBy", ""},
+                                   {"LeaksFound", 0},
+                                   {"Owner", "me"}})
+    EXPECT_EQ(report()[key], value) << key;
+  // Nothing is missing that a run has where nothing goes away.
+  const auto other = run_script("plain", command({"run --id=clean --owner=me -- sh -c 'exit 7'"}));
+  EXPECT_EQ(code(other.status), 7) << other.err;
+  const json clean = served_report("clean");
+  for (const auto& [key, value] : clean.items()) EXPECT_TRUE(report().contains(key)) << key;
+  for (const char* key :
+       {"StartTimestamp", "DriverExitTimestamp", "EndTimestamp", "WallUSec", "TimeToEmptyUSec"})
+    EXPECT_GT(report().value(key, uint64_t{0}), 0u) << key;
 }
 
 TEST_F(WithTheService, AServiceThatStaysAwayFindsTheExitInTheRun) {
@@ -142,6 +171,51 @@ TEST_F(WithTheService, LeaksAreReportedAndMayFailTheRun) {
   EXPECT_THAT(log(), HasSubstr("1 process had outlived it"));
   EXPECT_EQ(report()["LeaksFound"], 1);
   EXPECT_EQ(report()["Owner"], "me");
+}
+
+TEST_F(WithTheService, LabelAndOwnerAreReadBackAlsoWhileItRuns) {
+  harness::Child child =
+      start({"--report=report", "--owner=me", "--label=a=b", "--label=c="}, kWaitForGo);
+  const auto listed = [&](const Words& filter) {
+    Words words{"list", "--json=short"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    return json::parse(run_script("plain", command(words)).out, nullptr, false);
+  };
+  for (const char* filter : {"--owner=me", "--label=a=b", "--label=a", "--label=c="}) {
+    ASSERT_EQ(listed({filter}).size(), 1u) << filter;
+    EXPECT_EQ(listed({filter})[0]["Id"], "r") << filter;
+  }
+  for (const char* filter : {"--owner=you", "--label=a=c", "--label=b"})
+    EXPECT_EQ(listed({filter}).size(), 0u) << filter;
+  release();
+  EXPECT_EQ(code(status_of(child)), 7) << log();
+  EXPECT_EQ(report()["Owner"], "me");
+  EXPECT_EQ(listed({"--all"})[0]["Labels"], (json{{"a", "b"}, {"c", ""}}));
+}
+
+// The helper goes long after the default time for settling, and by itself.
+TEST_F(WithTheService, AHelperMayTakeTheTimeForSettling) {
+  harness::Child child = start({"--settle=10min"}, "until [ -s go ]; do sleep 0.02; done & exit 4");
+  ASSERT_TRUE(stack().client().wait_state("r", "ending"));
+  EXPECT_FALSE(child.wait(std::chrono::milliseconds{500}));
+  release();
+  EXPECT_EQ(code(status_of(child)), 4);
+  EXPECT_EQ(log(), "");
+  EXPECT_EQ(reported<uint64_t>("LeaksFound"), 0u);
+}
+
+TEST_F(WithTheService, NoTimeForSettlingMakesALeakOfAnyHelper) {
+  harness::Child child = start({"--settle=0", "--grace=10min"}, "sleep 600 & exit 4");
+  EXPECT_EQ(code(status_of(child)), 4);
+  EXPECT_EQ(reported<uint64_t>("LeaksFound"), 1u);
+  EXPECT_EQ(reported<uint64_t>("Terminated"), 1u);
+}
+
+TEST_F(WithTheService, TheDriverIsBornInItsRunAndNotMovedThere) {
+  harness::Child child = start({}, kWaitForGo);
+  release();
+  EXPECT_EQ(code(status_of(child)), 7);
+  EXPECT_THAT(stack().log(), testing::Not(HasSubstr("moved into the cgroup")));
 }
 
 TEST_F(WithTheService, QuietSaysNothingAndAFailureOfTheDriverGoesFirst) {

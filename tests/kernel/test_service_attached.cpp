@@ -69,12 +69,14 @@ TEST_F(ServiceAttached, BornInTheRunEndsAsItsParentSays) {
   EXPECT_EQ(exit_of(report), (Exit{"exit-code", "exited", 7}));
   EXPECT_EQ(reason(report), "driver-exited");
   EXPECT_EQ(counts(report), (Counts{0, 0, 0}));
+  EXPECT_THAT(stack_.log(), testing::Not(HasSubstr("moved into the cgroup")));
 }
 
 TEST_F(ServiceAttached, ParkedElsewhereIsMovedIn) {
   const auto opened = open("a");
   Parked driver({"sleep", "100"});
   must(client().attach(opened.path, static_cast<uint32_t>(driver.pid())));
+  EXPECT_THAT(stack_.log(), HasSubstr("run a: its driver was moved into the cgroup"));
   EXPECT_EQ(property("a", "State"), "running");
   EXPECT_EQ(must(client().get_run_by_pid(static_cast<uint32_t>(driver.pid()))).id, "a");
   driver.release();
