@@ -113,9 +113,11 @@ TEST_F(InAScript, NohupProtectsTheDriver) {
 }
 
 TEST_F(InAScript, StopsAndContinuesByPid) {
-  expect_same_script(
-      "p sh -c 'echo >up; exec sleep 0.5' & until [ -s up ]; do sleep 0.01; done; "
-      "kill -TSTP $!; kill -CONT $!; wait $!; echo $?");
+  const std::string script = CORRAL_TOLD " p sh -c 'echo $$ >up; exec sleep 100'";
+  EXPECT_EQ(run_script("plain", script).out,
+            "TSTP: 147f both stopped\nCONT: ffff \nTTIN: 157f both stopped\nCONT: ffff \n"
+            "TTOU: 167f both stopped\nCONT: ffff \nTERM: 000f \n");
+  expect_same_script(script);
 }
 
 TEST_F(InAScript, AParentWaitsForItByPidAndByGroup) {
