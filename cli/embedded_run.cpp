@@ -42,8 +42,7 @@ int run_embedded(const Arguments& arguments, const Output& output) {
   auto host = EmbeddedHost::start({arguments.cgroup_root, service_environment()});
   if (!host) return fail(arguments, "", host.error());
 
-  const Attached attached =
-      run_and_wait(inside(arguments, host->address()), output, report_file->get());
+  const Attached attached = run_and_wait(inside(arguments, host->address()), output, *report_file);
   if (!attached.reported)
     if (const auto up = host->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
   if (const auto stopped = host->stop(); !stopped) (void)fail(arguments, "", stopped.error());
