@@ -75,6 +75,8 @@ class ActiveRun {
   bool starting() const { return phase_ == run::Phase::starting; }
   const run::Record& record() const { return record_; }
   const std::string& place() const { return directory_.place(); }
+  // The driver's pid; 0 before there is one, and once it has exited.
+  pid_t live_driver() const;
 
   // Acts on what it was left with by recover(); the observer knows it by then.
   void go_on();
@@ -150,8 +152,6 @@ class ActiveRun {
   void begin_end(run::EndReason reason);
   void save_ending(bool all_asked);
   std::vector<run::Process> rows_of(Result<std::vector<run::Process>> looked);
-  // Its pid, for passing it over; 0 once it has exited.
-  pid_t live_driver() const;
   void count_leaks();
   void name_stuck(const cgroup::Group& group, const std::string& path);
 

@@ -117,6 +117,28 @@ TEST_F(ServiceAttached, IsAChildOfWhoOpenedTheRunAndOneAlone) {
   must(client().end_run("a", {{"GraceUSec", uint64_t{0}}}));
 }
 
+TEST_F(ServiceAttached, IsTheDriverOfOneRunAlone) {
+  const auto first = open("first"), second = open("second");
+  const auto driver = attached(first, {"sleep", "100"});
+  const auto nested = must(client().open_run("nested", {{"Parent", std::string("first")}}));
+  const Parked member({"true"}, first.directory + "/work");
+  const auto refusal = [&](const Opened& opened, const Parked& process) {
+    const auto answer = client().attach(opened.path, static_cast<uint32_t>(process.pid()));
+    return answer ? "" : answer.error().name + ": " + answer.error().message;
+  };
+  EXPECT_THAT(refusal(second, *driver), testing::StartsWith(kBusy + ": "));
+  EXPECT_THAT(refusal(second, *driver), HasSubstr("the driver of run \"first\""));
+  EXPECT_THAT(refusal(nested, *driver), HasSubstr("the driver of run \"first\""));
+  EXPECT_THAT(refusal(second, member), testing::StartsWith(kBusy + ": "));
+  EXPECT_THAT(refusal(second, member), HasSubstr("a process of run \"first\""));
+  EXPECT_EQ(property("first", "State"), "running");
+  // What sits in a run may become the driver of one that is nested in it.
+  EXPECT_EQ(refusal(nested, member), "");
+  EXPECT_EQ(property("nested", "State"), "running");
+  for (const char* id : {"first", "second"})
+    must(client().end_run(id, {{"GraceUSec", uint64_t{0}}}));
+}
+
 TEST_F(ServiceAttached, BelongsToNoOtherProcess) {
   const auto opened = open("a");
   const auto driver = attached(opened, {"sleep", "100"});
