@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cgroup/pidfd.h"
 #include "cli/with_the_service.h"
 
 namespace corral::cli {
@@ -96,7 +97,10 @@ TEST_F(WithTheService, AServiceThatStaysAwayFindsTheExitInTheRun) {
   stack().kill_corrald();
   release();
   EXPECT_EQ(code(status_of(child)), 7);
-  EXPECT_THAT(log(), HasSubstr("corralctl: run r: "));
+  EXPECT_EQ(log(),
+            "corralctl: run r: the service was away for 10 s or more; the driver's exit status was "
+            "left in the run's directory for it to find, and it ends the run; `corralctl report r` "
+            "has it when the service is up again\n");
   stack().start_corrald();
   ASSERT_TRUE(ended());
   EXPECT_EQ(reported<std::string>("DriverExit"), "exited");
@@ -112,7 +116,57 @@ TEST_F(WithTheService, ASignalEndsTheWaitForAServiceThatIsAway) {
   const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(code(status_of(child)), 7);
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{5});
+  EXPECT_THAT(log(), HasSubstr("is away, and was not waited for longer; the driver's exit status "
+                               "was left in the run's directory"));
   stack().start_corrald();
+  ASSERT_TRUE(ended());
+}
+
+TEST_F(WithTheService, TwoSignalsEndTheWaitForAServiceThatDoesNotAnswer) {
+  harness::Child child = start({}, kWaitForGo);
+  stack().corrald().signal(SIGSTOP);
+  release();
+  ASSERT_TRUE(eventually([&] { return stack().processes().empty(); }));
+  const auto before = std::chrono::steady_clock::now();
+  // More than twice: the first may come before corralctl itself knows that the driver has gone.
+  EXPECT_TRUE(eventually([&] {
+    child.signal(SIGINT);
+    return child.wait(std::chrono::milliseconds{200}).has_value();
+  }));
+  EXPECT_EQ(code(status_of(child)), 7);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{5});
+  EXPECT_THAT(log(), HasSubstr("the service does not answer, and was not waited for longer; the "
+                               "driver's exit status was left in the run's directory"));
+  stack().corrald().signal(SIGCONT);
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(reported<int32_t>("DriverStatus"), 7);
+}
+
+// The service is kept from killing, as by a process that hangs in the kernel.
+TEST_F(WithTheService, ASecondSignalLeavesAStuckRunAlone) {
+  harness::Child child =
+      start({"--grace=0"}, "sleep 600 & until [ -s go ]; do sleep 0.02; done; exit 7");
+  const std::string status = "/proc/" + std::to_string(stack().corrald_pid()) + "/status";
+  const auto is_traced = [&] {
+    return slurp_file(status).find("TracerPid:\t0\n") == std::string::npos;
+  };
+  harness::Child strace({.argv = {"strace", "-qq", "-o", "/dev/null", "-e",
+                                  "inject=write,pidfd_send_signal:error=EPERM", "-p",
+                                  std::to_string(stack().corrald_pid())}});
+  ASSERT_TRUE(eventually(is_traced));
+  release();
+  ASSERT_TRUE(stack().client().wait_state("r", "ending"));
+  ASSERT_TRUE(eventually([&] { return stack().processes().size() == 1; }));
+  child.signal(SIGINT);
+  EXPECT_FALSE(child.wait(std::chrono::milliseconds{500}));
+  child.signal(SIGINT);
+  EXPECT_EQ(code(status_of(child)), 7);
+  EXPECT_THAT(log(), HasSubstr("killed, and 1 still there: pid "));
+  EXPECT_THAT(log(), HasSubstr("`corralctl report r` tells when nothing is left"));
+  strace.signal(SIGTERM);  // it lets go of the service before it exits
+  EXPECT_TRUE(strace.wait(harness::kDeadline));
+  for (const pid_t pid : stack().processes())  // "when the kernel lets them go"
+    harness::must(harness::must(cgroup::Pidfd::open(pid)).signal(SIGKILL));
   ASSERT_TRUE(ended());
 }
 
