@@ -28,6 +28,10 @@ std::string why_text(const run::Report& report) {
         text += fmt::format(" (\"{}\")", printable(report.end_message));
       return text;
     }
+    case run::EndReason::lease_lost:
+      return "with the process that had opened it (lease-lost)";
+    case run::EndReason::parent_ended:
+      return "with the run that it was nested in (parent-ended)";
     case run::EndReason::reboot:
       return "with a reboot";
     case run::EndReason::lost:

@@ -97,6 +97,19 @@ TEST(ReportText, SaysWhoAskedForTheEndAndWhy) {
                          "process went with it.\n"));
 }
 
+TEST(ReportText, SaysThatALeaseWasLostOrAParentEnded) {
+  run::Report report = ended();
+  report.leaks_found = 2;
+  report.end_reason = run::EndReason::lease_lost;
+  EXPECT_THAT(report_text(report, {}),
+              StartsWith("Run demo (9f86d081…) ended with the process that had opened it "
+                         "(lease-lost): driver exited with 0 after 1.2s; 2 other processes "));
+  report.end_reason = run::EndReason::parent_ended;
+  EXPECT_THAT(report_text(report, {}),
+              StartsWith("Run demo (9f86d081…) ended with the run that it was nested in "
+                         "(parent-ended): driver"));
+}
+
 TEST(ReportText, CountsWhatIsNotListed) {
   run::Report report = ended();
   report.leaks_found = 10'000;
