@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "cli/exit_status.h"
 #include "cli/human.h"
+#include "dbus/requests.h"
 #include "run/id.h"
 
 namespace corral::cli {
@@ -47,9 +48,16 @@ void add_parsed(CLI::App& app, const std::string& flags, T& target, Parse parse,
       ->type_name("");
 }
 
+// `most` is the service's bound, whose message would name an option of D-Bus, and microseconds.
 void add_span(CLI::App& app, const std::string& flags, std::optional<microseconds>& target,
-              const std::string& help) {
-  add_parsed(app, flags, target, parse_span, "a time span such as 200ms, 5s or 1min", help);
+              microseconds most, const std::string& help) {
+  const auto parse = [most](const std::string& text) {
+    const auto span = parse_span(text);
+    return span && *span <= most ? span : std::nullopt;
+  };
+  add_parsed(app, flags, target, parse,
+             fmt::format("a time span such as 200ms, 5s or 1min, of at most {}", span_text(most)),
+             help);
 }
 
 void add_invocation(CLI::App& app, Arguments& arguments) {
@@ -108,8 +116,10 @@ void define_start(CLI::App& app, Arguments& arguments) {
   app.add_option("--token", start.token, "Same id and token: the same invocation")->type_name("");
   app.add_option("--description", start.description, "A line for people")->type_name("");
   add_label(app, arguments);
-  add_span(app, "--settle", start.settle, "Time for helpers to finish after the driver's exit");
-  add_span(app, "--grace", start.grace, "Time between the first signal and the kill");
+  add_span(app, "--settle", start.settle, dbus::kLongestSettle,
+           "Time for helpers to finish after the driver's exit");
+  add_span(app, "--grace", start.grace, dbus::kLongestGrace,
+           "Time between the first signal and the kill");
   add_parsed(app, "--term-signal", start.term_signal, parse_signal, "a signal",
              "What the driver is asked to end with (default: TERM)");
   app.add_option("--working-directory", start.working_directory, "Default: this one")
@@ -126,7 +136,7 @@ void define_run(CLI::App& app, Arguments& arguments, Raw& raw) {
   app.add_flag("-v,--verbose", arguments.verbose, "Print the report of a clean run, too");
   app.add_flag("-q,--quiet", arguments.quiet, "Print no report");
   app.add_flag("--fail-on-leak{3}", raw.fail_on_leak,
-               "[=N]: exit with N (3) where a driver succeeded and left something behind");
+               "Exit with N (3) where a driver succeeded and left something behind");
   app.add_option("--report", arguments.report_file, "Write the report as JSON")->type_name("FILE");
   app.add_option("--cgroup-root", arguments.cgroup_root, "With --embedded: cgroup to work below")
       ->type_name("DIR");
@@ -161,7 +171,8 @@ CLI::App& add_named(CLI::App& app, const char* name, const char* help, const cha
 void define_acts(CLI::App& app, Arguments& arguments) {
   CLI::App& end = add_named(app, "end", "End runs and wait until nothing is left of them", "ID",
                             arguments, true);
-  add_span(end, "--grace", arguments.grace, "Time between the first signal and the kill");
+  add_span(end, "--grace", arguments.grace, dbus::kLongestEndGrace,
+           "Time between the first signal and the kill");
   end.add_option("--reason", arguments.reason, "For the report")->type_name("");
   CLI::App& wait = add_named(app, "wait", "Wait for a run's end and exit with its driver's status",
                              "ID", arguments, false);
@@ -259,6 +270,13 @@ void take_leak_status(Arguments& arguments, const std::string& text) {
   arguments.fail_on_leak = status;
 }
 
+// CLI11 takes it for --fail-on-leak.
+void check_leak_status(const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--fail-on-leak=") != end)
+    reject("--fail-on-leak", "\"\" is not an exit status (1 to 255)");
+}
+
 // The checks that need more than one option.
 void complete(Arguments& arguments, const Raw& raw, const Surroundings& surroundings) {
   arguments.bus = choose_bus(raw.bus, raw.system, raw.user, surroundings);
@@ -280,6 +298,16 @@ void complete(Arguments& arguments, const Raw& raw, const Surroundings& surround
                 [](const std::string& e) { return e.find('=') == std::string::npos; });
   check_environment(start.environment);
   check_utf8({start.working_directory});
+}
+
+// CLI11 shows a flag's default as it is defined.
+std::string readable(std::string help) {
+  constexpr std::string_view kDefined = "--fail-on-leak{3}", kMeant = "--fail-on-leak[=N]";
+  if (const size_t at = help.find(kDefined); at != std::string::npos) {
+    help.replace(at, kDefined.size(), kMeant);
+    if (help.compare(at + kMeant.size(), 1, " ") == 0) help.erase(at + kMeant.size(), 1);
+  }
+  return help;
 }
 
 Leave usage_error(const CLI::App& app, const CLI::ParseError& error, bool passes_status_on) {
@@ -304,6 +332,7 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     return commands[static_cast<size_t>(command)]->parsed();
   };
   try {
+    check_leak_status(words);
     app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     if (app.get_subcommands().empty()) throw CLI::RequiredError("a command");
     const auto found = std::find(commands.begin(), commands.end(), app.get_subcommands().front());
@@ -312,8 +341,10 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     complete(arguments, raw, surroundings);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    return Leave{kSuccess,
-                 (chosen.empty() ? &app : chosen.front())->help(chosen.empty() ? "" : "corralctl")};
+    return Leave{
+        kSuccess,
+        readable(
+            (chosen.empty() ? &app : chosen.front())->help(chosen.empty() ? "" : "corralctl"))};
   } catch (const CLI::CallForVersion& version) {
     return Leave{kSuccess, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
