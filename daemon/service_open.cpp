@@ -137,8 +137,12 @@ run::Answer<void> Service::attach(const dbus::Caller& caller, const run::Invocat
   if (pid == 0 || pid > INT32_MAX)
     return run::fault(FaultKind::invalid_args, fmt::format("attach: {} is no process id", pid));
   if (!same_pid_namespace(caller))
-    return run::fault(FaultKind::not_supported,
-                      fmt::format("attach pid {}: the caller lives in another pid namespace", pid));
+    return run::fault(
+        FaultKind::not_supported,
+        fmt::format("attach pid {}: the caller lives in another pid namespace, where its "
+                    "numbers mean other processes; give it a service of its own in "
+                    "there (corralctl --embedded run)",
+                    pid));
   if (const Entry* other = taken_by(**opened, static_cast<pid_t>(pid)))
     return run::fault(
         FaultKind::run_busy,
