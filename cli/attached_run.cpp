@@ -8,6 +8,7 @@
 #include "cli/attached_driver.h"
 #include "cli/attached_end.h"
 #include "cli/exit_status.h"
+#include "cli/open_files.h"
 #include "cli/printable.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
@@ -81,6 +82,8 @@ int leave(const Attached& attached) {
 }
 
 int run_attached(const Arguments& arguments, const Output& output) {
+  if (const auto room = expect_open_files(kAttachedFiles); !room)
+    return fail(arguments, "", room.error());
   const auto report_file = open_report(arguments);
   if (!report_file) return fail(arguments, "", report_file.error());
   return leave(run_and_wait(arguments, output, *report_file));

@@ -7,6 +7,7 @@
 
 #include "cli/attached_run.h"
 #include "cli/embedded_host.h"
+#include "cli/open_files.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
 
@@ -37,6 +38,8 @@ Arguments inside(const Arguments& arguments, const std::string& address) {
 }  // namespace
 
 int run_embedded(const Arguments& arguments, const Output& output) {
+  if (const auto room = expect_open_files(kEmbeddedFiles); !room)
+    return fail(arguments, "", room.error());
   const auto report_file = open_report(arguments);
   if (!report_file) return fail(arguments, "", report_file.error());
   auto host = EmbeddedHost::start({arguments.cgroup_root, service_environment()});

@@ -46,6 +46,16 @@ TEST_F(InAScript, SaysWhyACommandCannotBeExecuted) {
   EXPECT_EQ(denied.err, "corralctl: /etc/passwd: Permission denied\n");
 }
 
+TEST_F(InAScript, SaysThatTooFewFilesMayBeOpen) {
+  expect_same_script("ulimit -n 20; p echo ok; echo $?");
+  const Ran ran = run_script("attached", "ulimit -n 12; p touch ran; echo $?; ls ran 2>&-");
+  EXPECT_EQ(ran.out, "125\n");
+  EXPECT_THAT(ran.err,
+              testing::MatchesRegex("corralctl: run: open 12 files at once: Too many open files; "
+                                    "their limit is 12, raise it by [0-9]+ or more \\(ulimit "
+                                    "-n\\)\n"));
+}
+
 TEST_F(InAScript, LeavesPipesAlone) {
   expect_same_script("echo in | p cat | cat; echo ${PIPESTATUS[@]}; p cat; p cat <&-; echo $?");
   expect_same_script(
