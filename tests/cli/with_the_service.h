@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/attached_test.h"
@@ -38,16 +38,14 @@ class WithTheService : public AttachedTest {
 
   std::string log_file() const { return temp() / "log"; }
   std::string log() const { return slurp_file(log_file()); }
-  nlohmann::json report() { return nlohmann::json::parse(slurp_file(temp() / "report")); }
+  // The one that --report=report asks for.
+  nlohmann::json report();
   template <typename T>
   T reported(const std::string& key) {
     return harness::value<T>(harness::must(stack().client().get_report("r")), key);
   }
   // The report as the service has it.
-  nlohmann::json served_report(const std::string& id) {
-    const Ran ran = run_script("plain", command({"report", "--json=short", id}));
-    return nlohmann::json::parse(ran.out, nullptr, false);
-  }
+  nlohmann::json served_report(const std::string& id);
   std::string command(const Words& words) {
     std::string text = harness::corralctl_path() + " --bus=" + stack().address();
     for (const std::string& word : words) text += " " + word;
