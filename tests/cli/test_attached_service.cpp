@@ -256,6 +256,12 @@ TEST_F(WithTheService, AReportFromTheBackgroundDoesNotStop) {
   EXPECT_EQ(pty.finish(), 0);
 }
 
+TEST_F(WithTheService, ARefusalNamesTheOptionOfTheCommandLine) {
+  const std::string owner = "--owner=" + std::string(300, 'a');
+  EXPECT_EQ(run_script("plain", command({"run", owner, "-- true"})).err,
+            "corralctl: run: --owner has 300 bytes, at most 256 are allowed\n");
+}
+
 TEST_F(WithTheService, FailsBeforeTheDriverRuns) {
   const std::string bus = "--bus=" + stack().address();
   const std::string corralctl = harness::corralctl_path() + " ";

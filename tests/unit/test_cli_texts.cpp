@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "base/unique_fd.h"
 #include "cli/decode.h"
+#include "cli/embedded_child.h"
 #include "cli/report_text.h"
 #include "cli/status_text.h"
 #include "run/json_fields.h"
@@ -188,6 +192,18 @@ TEST(Decode, NamesTheFieldOfAnotherVersion) {
   object["State"] = "holding";
   EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"holding\""));
   EXPECT_THAT(report_of(json::array()).error().message, HasSubstr("no dictionary"));
+}
+
+TEST(WithLog, LeavesOutThatTheBusMayNotRaiseItsLimit) {
+  const UniqueFd log(memfd_create("log", MFD_CLOEXEC));
+  const std::string text =
+      "dbus-daemon[9]: [session uid=0 pid=9] Failed to set fd limit to 65536: Operation not "
+      "permitted\nfirst\nsecond\n";
+  ASSERT_EQ(write(log.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  const std::string file = "/proc/self/fd/" + std::to_string(log.get());
+  EXPECT_EQ(with_log("it does not start", file).message, "it does not start: first; second");
+  ASSERT_EQ(ftruncate(log.get(), static_cast<off_t>(text.find("first"))), 0);
+  EXPECT_EQ(with_log("it does not start", file).message, "it does not start");
 }
 
 }  // namespace
