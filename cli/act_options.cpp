@@ -2,6 +2,7 @@
 
 #include "cli/human.h"
 #include "cli/options.h"
+#include "dbus/requests.h"
 
 namespace corral::cli {
 namespace {
@@ -9,14 +10,15 @@ namespace {
 void define_end(CLI::App& app, Arguments& arguments, Raw& raw) {
   CLI::App& end = *app.add_subcommand("end", "End runs and wait until nothing is left of them");
   end.add_option("ID", arguments.names, "Runs")->type_name("");
-  add_span(end, "--grace", arguments.grace, "Time between the first signal and the kill");
+  add_span(end, "--grace", arguments.grace, dbus::kLongestGrace,
+           "Time between the first signal and the kill");
   end.add_option("--reason", arguments.reason, "For the report")->type_name("");
   add_invocation(end, arguments);
   end.add_flag("--no-block", arguments.no_block, "Return at once");
   end.add_flag("--allow-self", arguments.allow_self, "Also the run that this is in");
   end.add_flag("--all", raw.all, "Without ID: every live run");
   end.add_flag("--held", raw.held, "Without ID: those that are holding");
-  add_span(end, "--older-than", arguments.ends.older_than,
+  add_span(end, "--older-than", arguments.ends.older_than, kNoLimit,
            "Without ID: those whose driver exited, or else started, that long ago");
   add_text(end, "--owner", arguments.ends.owner, "Without ID: those of this owner");
   add_text(end, "--label", arguments.ends.label, "Without ID: those with KEY or KEY=VALUE");
@@ -36,6 +38,11 @@ void complete_end(Arguments& arguments, const Raw& raw) {
   if (raw.all && narrowed) reject("--all", "excludes --held, --older-than, --owner and --label");
   if (chosen && (arguments.no_block || arguments.allow_self || arguments.invocation))
     reject("end", "--no-block, --allow-self and --invocation need an ID");
+  if (arguments.grace && *arguments.grace > dbus::kLongestEndGrace && !arguments.no_block)
+    reject("--grace",
+           fmt::format("must be a time span of at most {} where the end is waited for, "
+                       "and of at most {} with --no-block",
+                       span_text(dbus::kLongestEndGrace), span_text(dbus::kLongestGrace)));
   if (raw.held) ends.state = "holding";
   ends.grace = arguments.grace;
   ends.reason = arguments.reason;

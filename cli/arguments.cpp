@@ -80,6 +80,23 @@ void complete(Arguments& arguments, const Raw& raw, const Surroundings& surround
   complete_policy(arguments);
 }
 
+// CLI11 takes it for --fail-on-leak.
+void check_leak_status(const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--fail-on-leak=") != end)
+    reject("--fail-on-leak", "\"\" is not an exit status (1 to 255)");
+}
+
+// CLI11 shows a flag's default as it is defined.
+std::string readable(std::string help) {
+  constexpr std::string_view kDefined = "--fail-on-leak{3}", kMeant = "--fail-on-leak[=N]";
+  if (const size_t at = help.find(kDefined); at != std::string::npos) {
+    help.replace(at, kDefined.size(), kMeant);
+    if (help.compare(at + kMeant.size(), 1, " ") == 0) help.erase(at + kMeant.size(), 1);
+  }
+  return help;
+}
+
 Leave usage_error(const CLI::App& app, const CLI::ParseError& error, bool passes_on) {
   const auto rest = app.remaining();
   const bool no_command = app.get_subcommands().empty();
@@ -118,11 +135,14 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     const auto found = std::find(commands.begin(), commands.end(), app.get_subcommands().front());
     arguments.command = static_cast<Command>(found - commands.begin());
     check_utf8(words, arguments.executes_here());
+    if (arguments.command == Command::run) check_leak_status(words);
     complete(arguments, raw, surroundings);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    return Leave{kSuccess,
-                 (chosen.empty() ? &app : chosen.front())->help(chosen.empty() ? "" : "corralctl")};
+    return Leave{
+        kSuccess,
+        readable(
+            (chosen.empty() ? &app : chosen.front())->help(chosen.empty() ? "" : "corralctl"))};
   } catch (const CLI::CallForVersion& version) {
     return Leave{kSuccess, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {

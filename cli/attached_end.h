@@ -15,8 +15,10 @@ namespace corral::cli {
 // while the driver ran, and again where the service or the bus goes away meanwhile.
 //
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT are impatience: the first ends the time for settling, the
-// second kills; where the service is away, one is enough to give up. Each other is dropped, the
-// driver being gone; the terminal may stop this process.
+// second kills, and is the last word where the service says that something is left even then; a
+// third gives up whatever goes on. Where the service is away one is enough to give up, and two
+// where it is there and does not answer. Each other is dropped, the driver being gone; the terminal
+// may stop this process.
 class AttachedEnd {
  public:
   // All that is passed by reference outlives it.
@@ -24,9 +26,9 @@ class AttachedEnd {
               const DriverEnd& end, const HeldSignals& signals);
 
   // Tells the service of the exit, reaps the driver, and gives the report once nothing is left, or
-  // what is left is held. Where the service stays away for longer than kAwayBound, gives the last
-  // error; the exit is in the run's directory then, if that is ours to write, for the service to
-  // find when it is back.
+  // what is left is held. Where it gives up, the error says what is left, and what to do. Of a
+  // service that stays away for longer than kAwayBound: the exit is in the run's directory then, if
+  // that is ours to write, for the service to find when it is back.
   Called<json> finish();
 
  private:
@@ -38,6 +40,10 @@ class AttachedEnd {
   void keep_exit();
   bool pause();
   void take_signals();
+  void hurry(int signal);
+  void interrupt_if_enough();
+  CallError given_up(const CallError& error) const;
+  std::string exit_text() const;
 
   const Arguments& arguments_;
   const Output& output_;
@@ -46,8 +52,13 @@ class AttachedEnd {
   const HeldSignals& signals_;
   std::optional<Service> service_;
   std::optional<Progress> progress_;
-  bool kept_ = false, told_ = false;
+  std::optional<Result<void>> kept_;   // how leaving the exit in the directory went
+  bool told_ = false, known_ = false;  // the exit: no more to be told; the service has it
+  bool ending_ = false;                // the end is waited for, which may take its time
+  bool no_bus_ = false;                // of the last attempt
+  bool cut_ = false;                   // signals ended a call
   unsigned hurried_ = 0;
+  std::string stuck_;  // what the service says is left after the kill
 };
 
 }  // namespace corral::cli

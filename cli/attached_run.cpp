@@ -8,6 +8,7 @@
 #include "cli/attached_driver.h"
 #include "cli/attached_end.h"
 #include "cli/exit_status.h"
+#include "cli/open_files.h"
 #include "cli/printable.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
@@ -33,7 +34,8 @@ Result<AttachedDriver> park(const Arguments& arguments, const OpenedRun& run,
 
 // The driver's way from its release to the report of its run.
 Attached see_through(const Arguments& arguments, const Output& output, const OpenedRun& run,
-                     AttachedDriver& driver, const HeldSignals& signals, int report_file) {
+                     AttachedDriver& driver, const HeldSignals& signals,
+                     const std::optional<ReportFile>& report_file) {
   driver.release();
   const DriverEnd end = driver.wait();
   if (driver.failure())
@@ -52,7 +54,8 @@ Attached see_through(const Arguments& arguments, const Output& output, const Ope
 
 }  // namespace
 
-Attached run_and_wait(const Arguments& arguments, const Output& output, int report_file) {
+Attached run_and_wait(const Arguments& arguments, const Output& output,
+                      const std::optional<ReportFile>& report_file) {
   const auto failed_as = [](int status) { return Attached{status, std::nullopt, false}; };
   auto service = Service::connect(arguments.bus);
   if (!service) return failed_as(fail(arguments, "", service.error()));
@@ -79,9 +82,11 @@ int leave(const Attached& attached) {
 }
 
 int run_attached(const Arguments& arguments, const Output& output) {
+  if (const auto room = expect_open_files(kAttachedFiles); !room)
+    return fail(arguments, "", room.error());
   const auto report_file = open_report(arguments);
   if (!report_file) return fail(arguments, "", report_file.error());
-  return leave(run_and_wait(arguments, output, report_file->get()));
+  return leave(run_and_wait(arguments, output, *report_file));
 }
 
 }  // namespace corral::cli

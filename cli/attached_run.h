@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/exit_status.h"
 #include "cli/output.h"
+#include "cli/report_file.h"
 
 namespace corral::cli {
 
@@ -17,7 +18,8 @@ struct Attached {
 
 // Runs the command as the driver of a run, in this process's own place, on the bus that `arguments`
 // name, until nothing is left of the run or what is left is held; writes what is to be said of it.
-Attached run_and_wait(const Arguments& arguments, const Output& output, int report_file);
+Attached run_and_wait(const Arguments& arguments, const Output& output,
+                      const std::optional<ReportFile>& report_file);
 // Ends as the driver did: gives the exit status, or does not return.
 int leave(const Attached& attached);
 

@@ -34,7 +34,8 @@ class Service::Connection {
           result = taken<T>(reply, error, take);
         },
         static_cast<uint64_t>(bound.count()))};
-    while (!result) turn();
+    while (!result && !interrupted_) turn();
+    if (!result) return tl::unexpected<CallError>({"", "the wait for an answer was cut short"});
     return std::move(*result);
   }
 
@@ -45,6 +46,7 @@ class Service::Connection {
 
   void watch(int fd, base::Callback<void()> ready);
   void every(std::chrono::milliseconds period, base::Callback<void()> tick);
+  void interrupt() { interrupted_ = true; }
 
  private:
   // A call that nobody waits for any more: its handler refers to what has gone.
@@ -81,6 +83,7 @@ class Service::Connection {
   std::chrono::milliseconds period_{};
   base::Callback<void()> tick_;
   std::chrono::steady_clock::time_point next_tick_;
+  bool interrupted_ = false;
 };
 
 }  // namespace corral::cli

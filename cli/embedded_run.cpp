@@ -7,6 +7,7 @@
 
 #include "cli/attached_run.h"
 #include "cli/embedded_host.h"
+#include "cli/open_files.h"
 #include "cli/run_report.h"
 #include "cli/session.h"
 
@@ -37,13 +38,14 @@ Arguments inside(const Arguments& arguments, const std::string& address) {
 }  // namespace
 
 int run_embedded(const Arguments& arguments, const Output& output) {
+  if (const auto room = expect_open_files(kEmbeddedFiles); !room)
+    return fail(arguments, "", room.error());
   const auto report_file = open_report(arguments);
   if (!report_file) return fail(arguments, "", report_file.error());
   auto host = EmbeddedHost::start({arguments.cgroup_root, service_environment()});
   if (!host) return fail(arguments, "", host.error());
 
-  const Attached attached =
-      run_and_wait(inside(arguments, host->address()), output, report_file->get());
+  const Attached attached = run_and_wait(inside(arguments, host->address()), output, *report_file);
   if (!attached.reported)
     if (const auto up = host->check(kDeathBound); !up) (void)fail(arguments, "", up.error());
   if (const auto stopped = host->stop(); !stopped) (void)fail(arguments, "", stopped.error());

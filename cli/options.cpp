@@ -14,14 +14,20 @@ void reject(const std::string& option, const std::string& problem) {
 }
 
 void add_span(CLI::App& app, const std::string& flags, std::optional<microseconds>& target,
-              const std::string& help) {
-  add_parsed(app, flags, target, parse_span, "a time span such as 200ms, 5s or 1min", help);
+              microseconds most, const std::string& help) {
+  const auto parse = [most](const std::string& text) {
+    const auto span = parse_span(text);
+    return span && *span <= most ? span : std::nullopt;
+  };
+  const std::string bound = most == kNoLimit ? "" : fmt::format(", of at most {}", span_text(most));
+  add_parsed(app, flags, target, parse, "a time span such as 200ms, 5s or 1min" + bound, help);
 }
 
 void add_limit(CLI::App& app, const std::string& flags, std::optional<microseconds>& target,
                const std::string& help) {
   const auto parse = [](const std::string& text) {
-    return text == "infinity" ? std::optional(kNoLimit) : parse_span(text);
+    const auto span = text == "infinity" ? std::optional(kNoLimit) : parse_span(text);
+    return span && span->count() > 0 ? span : std::nullopt;
   };
   add_parsed(app, flags, target, parse, "a time span such as 200ms, 5s or 1min, or infinity", help);
 }

@@ -41,9 +41,11 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flags, T& target, Pars
       ->type_name("");
 }
 
+// `most` is the service's bound, whose message would name an option of D-Bus, and microseconds;
+// kNoLimit where it has none.
 void add_span(CLI::App& app, const std::string& flags, std::optional<microseconds>& target,
-              const std::string& help);
-// A span, or "infinity" for kNoLimit.
+              microseconds most, const std::string& help);
+// A span that is not empty, or "infinity" for kNoLimit.
 void add_limit(CLI::App& app, const std::string& flags, std::optional<microseconds>& target,
                const std::string& help);
 void add_text(CLI::App& app, const std::string& flags, std::optional<std::string>& target,

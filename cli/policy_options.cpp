@@ -22,7 +22,7 @@ void define_lease(CLI::App& app, Arguments& arguments) {
       ->type_name("");
   lease.add_option("--who", arguments.lease.who, "Who holds it (default: CMD)")->type_name("");
   lease.add_option("--why", arguments.lease.why, "Why")->type_name("");
-  add_span(lease, "--ttl", arguments.lease.ttl,
+  add_span(lease, "--ttl", arguments.lease.ttl, kNoLimit,
            "Without CMD: it is lost unless renewed within that time");
   lease.add_flag("--drop", arguments.lease.drop, "Without CMD: give up that of --ttl");
   lease.add_flag("--list", arguments.lease.list, "List the leases of live runs");

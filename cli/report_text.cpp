@@ -31,9 +31,11 @@ std::string why_text(const run::Report& report) {
     case run::EndReason::deadline:
       return "at its deadline";
     case run::EndReason::lease_lost:
-      return "when its lease was lost";
+      return fmt::format("because {} (lease-lost)", report.end_message.empty()
+                                                        ? "its lease was lost"
+                                                        : printable(report.end_message));
     case run::EndReason::parent_ended:
-      return "with the run around it";
+      return "with the run that it was nested in (parent-ended)";
     case run::EndReason::reboot:
       return "with a reboot";
     case run::EndReason::lost:

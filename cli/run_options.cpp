@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "cli/human.h"
 #include "cli/options.h"
+#include "dbus/requests.h"
 
 namespace corral::cli {
 namespace {
@@ -36,8 +37,10 @@ void define_opening(CLI::App& app, StartRequest& start) {
   add_text(app, "--owner", start.owner, "Name of who owns it; grants nothing");
   add_text(app, "--description", start.description, "A line for people");
   add_label(app, start.labels);
-  add_span(app, "--settle", start.settle, "Time for helpers to finish after the driver's exit");
-  add_span(app, "--grace", start.grace, "Time between the first signal and the kill");
+  add_span(app, "--settle", start.settle, dbus::kLongestSettle,
+           "Time for helpers to finish after the driver's exit");
+  add_span(app, "--grace", start.grace, dbus::kLongestGrace,
+           "Time between the first signal and the kill");
   add_parsed(app, "--term-signal", start.term_signal, parse_signal, "a signal",
              "What the driver is asked to end with (default: TERM)");
   add_choice(app, "--on-driver-exit", start.on_driver_exit, {"kill", "freeze", "report"},
@@ -71,7 +74,7 @@ void define_run(CLI::App& app, Arguments& arguments, Raw& raw) {
   app.add_flag("-v,--verbose", arguments.verbose, "Print the report of a clean run, too");
   app.add_flag("-q,--quiet", arguments.quiet, "Print no report");
   app.add_flag("--fail-on-leak{3}", raw.fail_on_leak,
-               "[=N]: exit with N (3) where a driver succeeded and left something behind");
+               "Exit with N (3) where a driver succeeded and left something behind");
   app.add_option("--report", arguments.report_file, "Write the report as JSON")->type_name("FILE");
   app.add_option("--cgroup-root", arguments.cgroup_root, "With --embedded: cgroup to work below")
       ->type_name("DIR");

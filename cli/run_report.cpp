@@ -1,12 +1,10 @@
 #include "cli/run_report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "cli/decode.h"
 #include "cli/exit_status.h"
 #include "cli/human.h"
@@ -15,16 +13,11 @@
 
 namespace corral::cli {
 
-Result<UniqueFd> open_report(const Arguments& arguments) {
-  if (!arguments.report_file) return UniqueFd();
-  return base::open_at(AT_FDCWD, *arguments.report_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-}
-
-int write_report(const Arguments& arguments, int file, const json& report) {
-  if (file < 0) return kSuccess;
-  const std::string text = json_text(report, JsonStyle::pretty);
-  const auto written = write_all(file, text, *arguments.report_file);
-  return written ? kSuccess : fail(arguments, arguments.start.id, written.error());
+Result<std::optional<ReportFile>> open_report(const Arguments& arguments) {
+  if (!arguments.report_file) return std::optional<ReportFile>();
+  auto file = ReportFile::open(*arguments.report_file);
+  if (!file) return file.error();
+  return std::optional(std::move(*file));
 }
 
 namespace {
@@ -43,8 +36,8 @@ std::string held_text(const run::Report& report) {
 
 }  // namespace
 
-int conclude(const Arguments& arguments, const Output& output, int file, const json& report,
-             int driver) {
+int conclude(const Arguments& arguments, const Output& output,
+             const std::optional<ReportFile>& file, const json& report, int driver) {
   const auto read = report_of(report);
   if (!read) return fail(arguments, arguments.start.id, read.error());
   const bool notable = read->leaks_found > 0 || read->escaped > 0 || read->stuck > 0 ||
@@ -52,7 +45,9 @@ int conclude(const Arguments& arguments, const Output& output, int file, const j
   if (!arguments.quiet && (notable || arguments.verbose))
     write_error(report_text(*read, output.error, arguments.legend));
   if (!arguments.quiet && read->state == run::State::holding) write_error(held_text(*read));
-  if (const int status = write_report(arguments, file, report); status != kSuccess) return status;
+  const auto written = file ? file->write(json_text(report, JsonStyle::pretty)) : Result<void>();
+  // What the driver did is done, and its status is what the caller asked for.
+  if (!written) (void)fail(arguments, arguments.start.id, written.error());
   const bool fails = arguments.fail_on_leak && read->leaks_found > 0 && driver == kSuccess;
   return fails ? *arguments.fail_on_leak : driver;
 }

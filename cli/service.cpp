@@ -123,11 +123,16 @@ Called<json> Service::end_run(const EndRequest& request) {
   });
 }
 
-void Service::post_end_run(const EndRequest& request) {
+void Service::post_end_run(const EndRequest& request,
+                           std::function<void(const CallError&)> refused) {
   const auto posted = at_edge([&]() -> Called<void> {
     impl_->manager->callMethod(
         impl_->message("EndRun", request.run.id, options_of(request)),
-        [](sdbus::MethodReply&, const sdbus::Error*) {}, static_cast<uint64_t>(kEndBound.count()));
+        [refused = std::move(refused)](sdbus::MethodReply&, const sdbus::Error* error) {
+          if (refused && error != nullptr && error->isValid())
+            refused({error->getName(), error->getMessage()});
+        },
+        static_cast<uint64_t>(kEndBound.count()));
     return {};
   });
   (void)posted;  // whoever waits for the run sees a bus that is gone
@@ -209,6 +214,10 @@ void Service::watch(int fd, base::Callback<void()> ready) {
 
 void Service::every(std::chrono::milliseconds period, base::Callback<void()> tick) {
   impl_->connection.every(period, std::move(tick));
+}
+
+void Service::interrupt() {
+  impl_->connection.interrupt();
 }
 
 }  // namespace corral::cli

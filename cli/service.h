@@ -123,8 +123,9 @@ class Service {
   Called<void> report_exit(const std::string& run_path, const std::string& exit, int32_t status);
   // The final report. As long as it takes: the service has bounds of its own.
   Called<json> end_run(const EndRequest& request);
-  // Asks for an end and returns at once; the reply is dropped.
-  void post_end_run(const EndRequest& request);
+  // Asks for an end and returns at once. Of the reply an error is told, if anybody is there to be
+  // told; that happens while another call is waited for.
+  void post_end_run(const EndRequest& request, std::function<void(const CallError&)> refused = {});
   // The run when it has come as far as `until` says ("driver", "settled", "ended"), or as it is
   // when `timeout` is over.
   Called<json> wait_run(const RunRef& run, const std::string& until, microseconds timeout);
@@ -165,6 +166,8 @@ class Service {
   void watch(int fd, base::Callback<void()> ready);
   // While a call is waited for, `tick` is called once a period; an empty one ends it.
   void every(std::chrono::milliseconds period, base::Callback<void()> tick);
+  // For those callbacks: the call that is waited for fails, without a name, and so do all to come.
+  void interrupt();
 
  private:
   class Connection;

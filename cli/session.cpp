@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_status.h"
@@ -30,6 +31,42 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// What the service says of an option of its own ("OpenRun: Owner has 300 bytes, …"), of ours.
+std::string in_our_words(std::string message) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kOptions = {
+      {{"SettleUSec", "--settle"},
+       {"GraceUSec", "--grace"},
+       {"RuntimeMaxUSec", "--max-time"},
+       {"HoldMaxUSec", "--hold-max"},
+       {"OlderThanUSec", "--older-than"},
+       {"OnDriverExit", "--on-driver-exit"},
+       {"Keep", "--keep"},
+       {"Parent", "--parent"},
+       {"Enforcement", "--enforcement"},
+       {"Reason", "--reason"},
+       {"who has", "--who has"},
+       {"why has", "--why has"},
+       {"TermSignal", "--term-signal"},
+       {"WorkingDirectory", "--working-directory"},
+       {"Description", "--description"},
+       {"Owner", "--owner"},
+       {"Token", "--token"},
+       {"Labels", "--label"},
+       {"Label", "--label"}}};
+  for (const std::string_view method :
+       {"OpenRun: ", "StartRun: ", "AdoptProcesses: ", "EndRun: ", "EndRuns: ", "SetRun: ",
+        "AcquireLease: ", "ListRuns: ", "ListProcesses: ", "ListLeaks: "}) {
+    if (!message.starts_with(method)) continue;
+    message.erase(0, method.size());
+    constexpr std::string_view kOther = ", and OnDriverExit ";  // two that contradict each other
+    if (const size_t at = message.find(kOther); at != std::string::npos)
+      message.replace(at, kOther.size(), ", and --on-driver-exit ");
+    for (const auto& [theirs, ours] : kOptions)
+      if (message.starts_with(theirs)) return std::string(ours) + message.substr(theirs.size());
+  }
+  return message;
+}
+
 // Errors of the bus itself say nothing about where we looked.
 std::string explained(const Arguments& arguments, const CallError& error) {
   if (is_one_of(error.name, {"org.freedesktop.DBus.Error.ServiceUnknown",
@@ -43,7 +80,11 @@ std::string explained(const Arguments& arguments, const CallError& error) {
   if (is_one_of(error.name,
                 {"org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected"}))
     return fmt::format("the service on {} went away before it answered", bus_text(arguments));
-  return error.message.empty() ? error.name : error.message;
+  if (error.message.empty()) return error.name;
+  const auto kind = dbus::parse_error_name(error.name);
+  const bool refused =
+      kind == run::FaultKind::invalid_args || kind == run::FaultKind::limit_exceeded;
+  return refused ? in_our_words(error.message) : error.message;
 }
 
 int status_of(Command command, const CallError& error) {

@@ -94,6 +94,8 @@ class ActiveRun {
   const std::string& place() const { return directory_.place(); }
   // The parent that its driver was started by; nullopt where that is nobody of ours.
   std::optional<pid_t> supervisor() const { return lineage_.supervisor; }
+  // The driver's pid; 0 before there is one, and once it has exited.
+  pid_t live_driver() const;
 
   // Acts on what it was left with by recover(); the observer knows it by then.
   void go_on();
@@ -215,8 +217,6 @@ class ActiveRun {
   // As snapshot(), with what failed in the report, and what is foreign marked.
   std::vector<run::Process> snapshot_work(const cgroup::Group& work, pid_t except);
   std::vector<run::Process> rows_of(Result<std::vector<run::Process>> looked);
-  // Its pid, for passing it over; 0 once it has exited.
-  pid_t live_driver() const;
   void count_leaks();
   void name_stuck(const cgroup::Group& group, const std::string& path);
 

@@ -76,7 +76,11 @@ run::Answer<void> ActiveRun::move_in(const cgroup::Pidfd& driver) {
   if (is_inside() || driver.exited()) return {};
   auto work = directory_.open_work();
   auto moved = work ? cgroup::move_into(*work, driver.pid()) : Result<void>(work.error());
-  if (moved && (is_inside() || driver.exited())) return {};
+  if (moved && (is_inside() || driver.exited())) {
+    log(Level::notice, "run {}: its driver was moved into the cgroup, not born there",
+        record_.id.text());
+    return {};
+  }
   const std::string why = moved ? "it was moved on by someone else" : moved.error().message;
   return run::fault(
       FaultKind::containment_unavailable,

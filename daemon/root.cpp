@@ -90,6 +90,18 @@ Result<Root> Root::open(const std::optional<std::string>& directory) {
   return Root(std::move(*runs), std::move(*below), fmt::format("{}/{}", *path, kRuns));
 }
 
+bool Root::exists() const {
+  // A cgroup that was removed has no files any more.
+  return faccessat(runs_.fd(), "cgroup.procs", F_OK, 0) == 0 || errno != ENOENT;
+}
+
+Result<void> Root::become(const Root& anew) {
+  if (dup3(anew.runs_.fd(), runs_.fd(), O_CLOEXEC) < 0) return failed(errno, "duplicate an fd");
+  path_ = anew.path_;
+  directory_ = anew.directory_;
+  return {};
+}
+
 Result<cgroup::Group> Root::create(const std::string& place) const {
   if (const auto parent = place.rfind('/'); parent != place.npos) {
     const std::string runs = place.substr(0, parent);

@@ -49,6 +49,12 @@ class Root {
   // is no cgroup2 or no right to make directories in it.
   static Result<Root> open(const std::optional<std::string>& directory);
 
+  // Whether the directory is still there: somebody may have removed it while no run was in it.
+  bool exists() const;
+  // Becomes the one that was opened anew in its place. The fd of runs() keeps its number: whoever
+  // borrowed it goes on with the new directory, and finds nothing of its own there.
+  Result<void> become(const Root& anew);
+
   // Where a run lies below the cgroup2 mount, as /proc/PID/cgroup shows it.
   std::string path_of(const std::string& place) const { return path_ + "/" + place; }
   // Where it lies in the file system.

@@ -181,6 +181,7 @@ class Service final : public dbus::Calls, public RunObserver {
   Result<void> begin_opened(Entry& entry, run::Record record, const std::string& place);
   run::Answer<ActiveRun*> opened_by(const dbus::Caller& caller, const run::Invocation& run,
                                     const char* what);
+  Entry* taken_by(const ActiveRun& run, pid_t pid);
   Result<Root*> require_root();
 
   // service_recovery.cpp

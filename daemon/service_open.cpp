@@ -112,6 +112,23 @@ run::Answer<ActiveRun*> Service::opened_by(const dbus::Caller& caller, const run
                                 entry->id.text(), opener.pid, caller.pid));
 }
 
+// The other live run that has the process: as its driver, or as a member where neither this one is
+// nested in it nor the opener sits in it. Out of such a run a process may be taken: the child of
+// one who sits there is born there, also where what it opened has no parent, or another one.
+Entry* Service::taken_by(const ActiveRun& run, pid_t pid) {
+  for (Entry* entry : registry_.all())
+    if (entry->run && entry->run.get() != &run && entry->run->live_driver() == pid) return entry;
+  const auto seat = root_->run_of(pid);
+  if (!seat || !*seat) return nullptr;  // gone, as attach() will say, or free
+  const auto& invocation = (*seat)->invocation;
+  Entry* entry = registry_.of(invocation);
+  const auto openers = root_->run_of(static_cast<int>(run.record().opener.pid));
+  const bool ours = invocation == run.record().invocation ||
+                    registry_.is_nested(entry_of(run), invocation) ||
+                    (openers && *openers && (*openers)->invocation == invocation);
+  return entry != nullptr && entry->run && !ours ? entry : nullptr;
+}
+
 run::Answer<void> Service::attach(const dbus::Caller& caller, const run::Invocation& run,
                                   uint32_t pid) {
   auto opened = opened_by(caller, run, "attach");
@@ -119,8 +136,21 @@ run::Answer<void> Service::attach(const dbus::Caller& caller, const run::Invocat
   if (pid == 0 || pid > INT32_MAX)
     return run::fault(FaultKind::invalid_args, fmt::format("attach: {} is no process id", pid));
   if (!same_pid_namespace(caller))
-    return run::fault(FaultKind::not_supported,
-                      fmt::format("attach pid {}: the caller lives in another pid namespace", pid));
+    return run::fault(
+        FaultKind::not_supported,
+        fmt::format("attach pid {}: the caller lives in another pid namespace, where its "
+                    "numbers mean other processes; give it a service of its own in "
+                    "there (corralctl --embedded run)",
+                    pid));
+  if (const Entry* other = taken_by(**opened, static_cast<pid_t>(pid)))
+    return run::fault(
+        FaultKind::run_busy,
+        fmt::format(
+            "attach pid {} to run \"{}\": it is {} run \"{}\"; attach one "
+            "that is in no other run",
+            pid, (*opened)->record().id.text(),
+            other->run->live_driver() == static_cast<pid_t>(pid) ? "the driver of" : "a process of",
+            other->id.text()));
   return (*opened)->attach(static_cast<pid_t>(pid));
 }
 

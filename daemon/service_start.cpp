@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -46,11 +47,23 @@ run::Record make_record(const run::Spec& spec, uint32_t owner_uid, const std::st
 
 // Tried again at each start: what was missing may have been delegated since.
 Result<Root*> Service::require_root() {
-  if (root_) return &*root_;
+  if (root_ && root_->exists()) return &*root_;
+  // They refer to it, and will have found that they are lost.
+  const bool live =
+      std::ranges::any_of(registry_.all(), [](const Entry* e) { return bool(e->run); });
+  if (root_ && (live || !gone_.empty()))
+    return Error{fmt::format("{} was removed, and runs that were in it are still ending; start it "
+                             "again when they have ended",
+                             root_->directory_of("")),
+                 ENOENT};
+  if (root_) log(Level::warning, "{} was removed; it is made again", root_->directory_of(""));
   const auto& given = config_.cgroup_root;
   auto root = Root::open(given.empty() ? std::nullopt : std::optional(given));
   if (!root) return root.error();
-  root_.emplace(std::move(*root));
+  if (!root_)
+    root_.emplace(std::move(*root));
+  else if (auto made = root_->become(*root); !made)
+    return made.error();
   return &*root_;
 }
 

@@ -100,12 +100,19 @@ std::string AttachedTest::path_of(const std::string& which) const {
   return temp_ / which + ":" + std::getenv("PATH");
 }
 
+std::string AttachedTest::fresh_directory(const std::string& which) {
+  std::string directory = temp_ / which + std::to_string(directories_++);
+  fs::create_directory(directory);
+  fs::permissions(directory, fs::perms{0777});  // whoever runs it writes there
+  return directory;
+}
+
 void AttachedTest::expect_same_session(const std::function<bool(Pty&)>& act,
                                        const std::string& but) {
   std::vector<std::string> shown;
   for (const std::string which : kBoth) {
-    Pty pty(joined(around_, {"env", "PATH=" + path_of(which), "bash", "--norc", "--noprofile",
-                             "--noediting", "-i"}));
+    Pty pty(joined(around_, {"env", "PATH=" + path_of(which), "TMP=" + fresh_directory(which),
+                             "bash", "--norc", "--noprofile", "--noediting", "-i"}));
     const bool acted = pty.expect("$ ") && act(pty);
     ASSERT_TRUE(acted) << which << " shows:\n" << pty.shown();
     pty.type("exit 9\n");
@@ -119,9 +126,7 @@ void AttachedTest::expect_same_session(const std::function<bool(Pty&)>& act,
 }
 
 AttachedTest::Ran AttachedTest::run_script(const std::string& which, const std::string& script) {
-  const std::string directory = temp_ / which + std::to_string(scripts_++);
-  fs::create_directory(directory);
-  fs::permissions(directory, fs::perms{0777});  // whoever runs it writes there
+  const std::string directory = fresh_directory(which);
   const std::string streams = "exec </dev/null >$TMP/out 2>$TMP/err; cd $TMP; . ./script";
   std::ofstream(directory + "/script") << script << "\n";
   harness::Child child({.argv = joined(around_, {"setsid", "/bin/bash", "-c", streams}),

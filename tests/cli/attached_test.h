@@ -34,7 +34,8 @@ class AttachedTest : public testing::Test {
   // A program of that name in the PATH of both.
   void add_program(const std::string& name, const std::string& script);
 
-  // A session of an interactive bash on a terminal, in which `act` types and expects. What was
+  // A session of an interactive bash on a terminal, in which `act` types and expects; $TMP is a
+  // directory of its own. What was
   // shown and the status must be the same, but for what matches `but`. `act` returns false where
   // something did not come.
   void expect_same_session(const std::function<bool(Pty&)>& act, const std::string& but = "^$");
@@ -52,11 +53,12 @@ class AttachedTest : public testing::Test {
 
  private:
   std::string path_of(const std::string& which) const;
+  std::string fresh_directory(const std::string& which);
   harness::Stack stack_;
   void write_prefix() const;
   harness::TempDir temp_;
   Words corralctl_, options_, around_;  // as what and with what `p` puts in front
-  unsigned scripts_ = 0;
+  unsigned directories_ = 0;
 };
 
 // The whole text of a file, "" where there is none.

@@ -46,6 +46,16 @@ TEST_F(InAScript, SaysWhyACommandCannotBeExecuted) {
   EXPECT_EQ(denied.err, "corralctl: /etc/passwd: Permission denied\n");
 }
 
+TEST_F(InAScript, SaysThatTooFewFilesMayBeOpen) {
+  expect_same_script("ulimit -n 20; p echo ok; echo $?");
+  const Ran ran = run_script("attached", "ulimit -n 12; p touch ran; echo $?; ls ran 2>&-");
+  EXPECT_EQ(ran.out, "125\n");
+  EXPECT_THAT(ran.err,
+              testing::MatchesRegex("corralctl: run: open 12 files at once: Too many open files; "
+                                    "their limit is 12, raise it by [0-9]+ or more \\(ulimit "
+                                    "-n\\)\n"));
+}
+
 TEST_F(InAScript, LeavesPipesAlone) {
   expect_same_script("echo in | p cat | cat; echo ${PIPESTATUS[@]}; p cat; p cat <&-; echo $?");
   expect_same_script(
@@ -113,9 +123,11 @@ TEST_F(InAScript, NohupProtectsTheDriver) {
 }
 
 TEST_F(InAScript, StopsAndContinuesByPid) {
-  expect_same_script(
-      "p sh -c 'echo >up; exec sleep 0.5' & until [ -s up ]; do sleep 0.01; done; "
-      "kill -TSTP $!; kill -CONT $!; wait $!; echo $?");
+  const std::string script = CORRAL_TOLD " p sh -c 'echo $$ >up; exec sleep 100'";
+  EXPECT_EQ(run_script("plain", script).out,
+            "TSTP: 147f both stopped\nCONT: ffff \nTTIN: 157f both stopped\nCONT: ffff \n"
+            "TTOU: 167f both stopped\nCONT: ffff \nTERM: 000f \n");
+  expect_same_script(script);
 }
 
 TEST_F(InAScript, AParentWaitsForItByPidAndByGroup) {

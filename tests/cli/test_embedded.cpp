@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cgroup/pidfd.h"
@@ -107,6 +108,45 @@ TEST_F(Embedded, TakesEverythingDownWhenAPartOfItHasDied) {
     // Which call was under way when it died is not ours to say; which part it was is.
     EXPECT_THAT(ran.err, HasSubstr(" has exited"));
   }
+}
+
+// A program inside that starts a run of its own with nothing but what is in its environment. The
+// inner driver goes when it is asked to, but not before `leave` is there.
+TEST_F(Embedded, HasAWholeServiceForAProgramInside) {
+  const char* inner =
+      "trap 'echo >asked; until [ -s leave ]; do sleep 0.02; done; echo >left; exit 0' TERM; "
+      "echo >up; while :; do sleep 0.02; done";
+  const char* outer =
+      "cd \"$1\" && \"$2\" run --detach --id=inner -- /bin/sh -c \"$3\" >started && "
+      "until [ -s up ]; do sleep 0.02; done; echo \"$CORRAL_BUS_ADDRESS\" >new; mv new address; "
+      "until [ -s go ]; do sleep 0.02; done; exit 7";
+  harness::Child child =
+      start(embedded({"--id=outer"}, {"/bin/sh", "-c", outer, "sh", temp().path(),
+                                      harness::corralctl_path(), inner}));
+  const auto there = [&](const char* file) {
+    return harness::eventually([&] { return std::filesystem::exists(temp() / file); });
+  };
+  ASSERT_TRUE(there("address")) << slurp(temp() / "0.err");
+  EXPECT_THAT(slurp(temp() / "started"), testing::MatchesRegex("inner [0-9a-f]+\n"));
+  std::string address = slurp(temp() / "address");
+  address.pop_back();
+  harness::Client client(address);
+  const auto path = harness::must(client.get_run("inner")).path;
+  const auto said = [&](const char* name) {
+    return harness::must(client.run_property(path, name));
+  };
+  EXPECT_EQ(said("Parent").get<sdbus::ObjectPath>(), harness::must(client.get_run("outer")).path);
+  EXPECT_THAT(said("ControlGroup").get<std::string>(), HasSubstr("/runs/outer."));
+
+  std::ofstream(temp() / "go") << "\n";
+  ASSERT_TRUE(there("asked"));
+  EXPECT_EQ(said("EndReason").get<std::string>(), "parent-ended");
+  EXPECT_FALSE(child.wait(std::chrono::milliseconds{300})) << "the inner run is still there";
+  std::ofstream(temp() / "leave") << "\n";
+  const Ran ran = collect(child);
+  EXPECT_EQ(ran.status, 7);
+  EXPECT_EQ(ran.out + ran.err, "");
+  EXPECT_TRUE(std::filesystem::exists(temp() / "left")) << "it was killed";
 }
 
 TEST_F(Embedded, SaysWhatDoesNotStart) {

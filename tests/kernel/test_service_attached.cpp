@@ -1,5 +1,6 @@
 #include <sys/prctl.h>
 
+#include <fstream>
 #include <memory>
 
 #include "parked.h"
@@ -69,12 +70,14 @@ TEST_F(ServiceAttached, BornInTheRunEndsAsItsParentSays) {
   EXPECT_EQ(exit_of(report), (Exit{"exit-code", "exited", 7}));
   EXPECT_EQ(reason(report), "driver-exited");
   EXPECT_EQ(counts(report), (Counts{0, 0, 0}));
+  EXPECT_THAT(stack_.log(), testing::Not(HasSubstr("moved into the cgroup")));
 }
 
 TEST_F(ServiceAttached, ParkedElsewhereIsMovedIn) {
   const auto opened = open("a");
   Parked driver({"sleep", "100"});
   must(client().attach(opened.path, static_cast<uint32_t>(driver.pid())));
+  EXPECT_THAT(stack_.log(), HasSubstr("run a: its driver was moved into the cgroup"));
   EXPECT_EQ(property("a", "State"), "running");
   EXPECT_EQ(must(client().get_run_by_pid(static_cast<uint32_t>(driver.pid()))).id, "a");
   driver.release();
@@ -113,6 +116,54 @@ TEST_F(ServiceAttached, IsAChildOfWhoOpenedTheRunAndOneAlone) {
   EXPECT_EQ(error_of(client().attach(opened.path, static_cast<uint32_t>(other.pid()))), kBusy);
   must(client().attach(opened.path, static_cast<uint32_t>(driver->pid())));
   must(client().end_run("a", {{"GraceUSec", uint64_t{0}}}));
+}
+
+TEST_F(ServiceAttached, IsTheDriverOfOneRunAlone) {
+  const auto first = open("first"), second = open("second");
+  const auto driver = attached(first, {"sleep", "100"});
+  const auto nested = must(client().open_run("nested", {{"Parent", std::string("first")}}));
+  const Parked member({"true"}, first.directory + "/work");
+  const auto refusal = [&](const Opened& opened, const Parked& process) {
+    const auto answer = client().attach(opened.path, static_cast<uint32_t>(process.pid()));
+    return answer ? "" : answer.error().name + ": " + answer.error().message;
+  };
+  EXPECT_THAT(refusal(second, *driver), testing::StartsWith(kBusy + ": "));
+  EXPECT_THAT(refusal(second, *driver), HasSubstr("the driver of run \"first\""));
+  EXPECT_THAT(refusal(nested, *driver), HasSubstr("the driver of run \"first\""));
+  EXPECT_THAT(refusal(second, member), testing::StartsWith(kBusy + ": "));
+  EXPECT_THAT(refusal(second, member), HasSubstr("a process of run \"first\""));
+  EXPECT_EQ(property("first", "State"), "running");
+  // What sits in a run may become the driver of one that is nested in it.
+  EXPECT_EQ(refusal(nested, member), "");
+  EXPECT_EQ(property("nested", "State"), "running");
+  for (const char* id : {"first", "second"})
+    must(client().end_run(id, {{"GraceUSec", uint64_t{0}}}));
+}
+
+// A `corralctl run --parent=` inside of a run that may not clone into the new one.
+TEST_F(ServiceAttached, ComesOutOfTheRunThatItsOpenerSitsInAlsoWhereThatIsNoParent) {
+  const auto around = open("around");
+  const auto driver = attached(around, {"sleep", "100"});
+  Pipe said;
+  const pid_t owner = fork();
+  if (owner == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::ofstream(around.directory + "/work/cgroup.procs") << "0" << std::flush;
+    harness::Client mine(stack_.address());
+    const auto opened = must(mine.open_run("free", {{"Parent", std::string()}}));
+    auto* own = new Parked({"sleep", "100"});
+    const auto answer = mine.attach(opened.path, static_cast<uint32_t>(own->pid()));
+    own->release();
+    const std::string text = (answer ? "attached" : answer.error().message) + "\n";
+    (void)!write(said.write_end().get<sdbus::UnixFd>().get(), text.data(), text.size());
+    for (;;) pause();
+  }
+  EXPECT_EQ(said.read(), "attached\n");
+  EXPECT_EQ(property("free", "State"), "running");
+  EXPECT_EQ(property("around", "State"), "running");
+  kill_and_reap(owner);
+  EXPECT_EQ(reason(ended("free")), "lease-lost");
+  must(client().end_run("around", {{"GraceUSec", uint64_t{0}}}));
 }
 
 TEST_F(ServiceAttached, BelongsToNoOtherProcess) {

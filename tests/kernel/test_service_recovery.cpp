@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -254,6 +255,26 @@ TEST_F(ServiceRecovery, ExitsWhenTheBusGoesAndFindsItsRunsOnTheNextOne) {
   stack_.start_corrald();
   EXPECT_TRUE(stack_.client().wait_state("r", "running"));
   must(stack_.client().end_run("r"));
+}
+
+// While no run was in it anybody with the right can do that, as when a slice is stopped.
+TEST_F(ServiceRecovery, MakesItsDirectoryAgainWhereSomebodyRemovedIt) {
+  must(stack_.client().start_run("before", {"true"}, options()));
+  ASSERT_TRUE(stack_.client().wait_state("before", "ended"));
+  const auto remove = [](const std::string& directory) {
+    return harness::eventually([&] { return rmdir(directory.c_str()) == 0; });
+  };
+  ASSERT_TRUE(remove(stack_.runs()) && remove(stack_.root()));
+  must(stack_.client().start_run("after", {"sh", "-c", "sleep 100 & exit 3"}, options()));
+  ASSERT_TRUE(stack_.client().wait_state("after", "ended"));
+  const auto report = must(stack_.client().get_report("after"));
+  EXPECT_EQ(value<int32_t>(report, "DriverStatus"), 3);
+  EXPECT_EQ(value<uint64_t>(report, "LeaksFound"), 1u);
+  ASSERT_TRUE(remove(stack_.runs()));
+  EXPECT_EQ(must(stack_.client().open_run("opened")).directory.find(stack_.runs() + "/opened."),
+            0u);
+  must(stack_.client().end_run("opened"));
+  EXPECT_NE(stack_.log().find("/runs/ was removed; it is made again"), std::string::npos);
 }
 
 }  // namespace

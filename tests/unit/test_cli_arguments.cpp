@@ -133,6 +133,13 @@ TEST(Arguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"run", "--stdout", "null", "x"}).text, HasSubstr("--detach"));
   EXPECT_THAT(refused({"run", "-d", "--fail-on-leak", "x"}).text, HasSubstr("waited for"));
   EXPECT_THAT(refused({"run", "--fail-on-leak=256", "x"}).text, HasSubstr("1 to 255"));
+  EXPECT_THAT(refused({"run", "--fail-on-leak=", "x"}).text, HasSubstr("1 to 255"));
+  EXPECT_THAT(refused({"run", "--settle=61min", "x"}).text,
+              HasSubstr("--settle: \"61min\" is not a time span such as 200ms, 5s or 1min, of at "
+                        "most 1h"));
+  EXPECT_THAT(refused({"end", "--grace=21s", "x"}).text, HasSubstr("of at most 20s"));
+  EXPECT_THAT(refused({"end", "--grace=61min", "--no-block", "x"}).text, HasSubstr("at most 1h"));
+  EXPECT_EQ(parsed({"end", "--grace=21s", "--no-block", "x"}).grace, std::chrono::seconds{21});
   EXPECT_THAT(refused({"run", "--token=t", "x"}).text, HasSubstr("--detach"));
   EXPECT_THAT(refused({"run", "--cgroup-root=/x", "x"}).text, HasSubstr("--embedded"));
   EXPECT_THAT(refused({"--embedded", "run", "-d", "x"}).text, HasSubstr("--detach"));

@@ -58,6 +58,10 @@ TEST(PolicyArguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"run", "--on-driver-exit=x", "--", "x"}).text,
               HasSubstr("\"x\" is not kill, freeze or report"));
   EXPECT_THAT(refused({"run", "--max-time=x", "--", "x"}).text, HasSubstr("or infinity"));
+  EXPECT_THAT(refused({"run", "--hold-max=0", "--", "x"}).text, HasSubstr("\"0\" is not"));
+  EXPECT_THAT(refused({"adopt", "--settle=2h", "10"}).text, HasSubstr("of at most 1h"));
+  EXPECT_THAT(refused({"end", "--all", "--grace=21s"}).text, HasSubstr("of at most 20s"));
+  EXPECT_EQ(refused({"run", "--fail-on-leak=", "x"}).status, kOwnFailure);
   EXPECT_THAT(refused({"run", "--embedded", "--keep=*", "--", "x"}).text, HasSubstr("stays"));
   EXPECT_EQ(refused({"run", "--enforcement=x", "--", "x"}).status, kOwnFailure);
 }

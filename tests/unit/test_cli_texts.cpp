@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "base/unique_fd.h"
 #include "cli/decode.h"
+#include "cli/embedded_child.h"
 #include "cli/report_text.h"
 #include "cli/status_text.h"
 #include "run/json_fields.h"
@@ -95,6 +99,22 @@ TEST(ReportText, SaysWhoAskedForTheEndAndWhy) {
               StartsWith("Run demo (9f86d081…) ended on request of uid 0, pid 17 (busctl) "
                          "(\"too\\x1b slow\"): driver was killed by SIGTERM after 1.2s; 1 other "
                          "process went with it.\n"));
+}
+
+TEST(ReportText, SaysThatALeaseWasLostOrAParentEnded) {
+  run::Report report = ended();
+  report.leaks_found = 2;
+  report.end_reason = run::EndReason::lease_lost;
+  EXPECT_THAT(report_text(report, {}), StartsWith("Run demo (9f86d081…) ended because its lease "
+                                                  "was lost (lease-lost): driver"));
+  report.end_message = "the process that opened the run is gone";
+  EXPECT_THAT(report_text(report, {}),
+              StartsWith("Run demo (9f86d081…) ended because the process that opened the run is "
+                         "gone (lease-lost): driver exited with 0 after 1.2s; 2 other processes "));
+  report.end_reason = run::EndReason::parent_ended;
+  EXPECT_THAT(report_text(report, {}),
+              StartsWith("Run demo (9f86d081…) ended with the run that it was nested in "
+                         "(parent-ended): driver"));
 }
 
 TEST(ReportText, CountsWhatIsNotListed) {
@@ -225,6 +245,18 @@ TEST(Decode, NamesTheFieldOfAnotherVersion) {
   object["State"] = "waiting";
   EXPECT_THAT(report_of(object).error().message, HasSubstr("State: \"waiting\""));
   EXPECT_THAT(report_of(json::array()).error().message, HasSubstr("no dictionary"));
+}
+
+TEST(WithLog, LeavesOutThatTheBusMayNotRaiseItsLimit) {
+  const UniqueFd log(memfd_create("log", MFD_CLOEXEC));
+  const std::string text =
+      "dbus-daemon[9]: [session uid=0 pid=9] Failed to set fd limit to 65536: Operation not "
+      "permitted\nfirst\nsecond\n";
+  ASSERT_EQ(write(log.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  const std::string file = "/proc/self/fd/" + std::to_string(log.get());
+  EXPECT_EQ(with_log("it does not start", file).message, "it does not start: first; second");
+  ASSERT_EQ(ftruncate(log.get(), static_cast<off_t>(text.find("first"))), 0);
+  EXPECT_EQ(with_log("it does not start", file).message, "it does not start");
 }
 
 }  // namespace
