@@ -80,14 +80,12 @@ Result<run::Status> listed_status_of(const json& row) {
   });
 }
 
-Result<std::vector<ProcessRow>> process_rows(const json& array) {
-  std::vector<ProcessRow> rows;
+Result<std::vector<run::Process>> process_rows(const json& array) {
+  std::vector<run::Process> rows;
   for (const json& object : array) {
-    auto row = decoded<ProcessRow>("process", object, [](ProcessRow& r, run::FieldReader& reader) {
-      reader("Run", r.run);
-      reader("Invocation", r.invocation);
-      run::each_field(r.process, reader);
-    });
+    auto row = decoded<run::Process>(
+        "process", object,
+        [](run::Process& r, run::FieldReader& reader) { run::each_field(r, reader); });
     if (!row) return row.error();
     rows.push_back(std::move(*row));
   }

@@ -18,10 +18,6 @@ Result<run::Status> status_of(const nlohmann::json& properties);
 // Of a row of list_runs(), which has fewer of them.
 Result<run::Status> listed_status_of(const nlohmann::json& row);
 
-struct ProcessRow {
-  std::string run, invocation;
-  run::Process process;
-};
-Result<std::vector<ProcessRow>> process_rows(const nlohmann::json& array);
+Result<std::vector<run::Process>> process_rows(const nlohmann::json& array);
 
 }  // namespace corral::cli

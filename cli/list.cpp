@@ -36,7 +36,8 @@ std::string span(const std::optional<uint64_t>& usec) {
   return usec ? span_text(microseconds{*usec}) : "";
 }
 
-std::string process_table(const std::vector<ProcessRow>& rows, const Format& format, bool legend) {
+std::string process_table(const std::vector<run::Process>& rows, const Format& format,
+                          bool legend) {
   Table table({{"RUN", false, true},
                {"PID", true, false},
                {"STATE"},
@@ -46,9 +47,8 @@ std::string process_table(const std::vector<ProcessRow>& rows, const Format& for
                {"DETACHED"},
                {"LISTENING", false, true},
                {"COMMAND"}});
-  for (const ProcessRow& row : rows) {
-    const run::Process& process = row.process;
-    table.add({{row.run},
+  for (const run::Process& process : rows) {
+    table.add({{process.run},
                {std::to_string(process.pid)},
                {process.state},
                {span(process.age_usec)},
@@ -61,7 +61,7 @@ std::string process_table(const std::vector<ProcessRow>& rows, const Format& for
   return table.text(format, legend) + (legend ? footer(rows.size(), "process", "processes") : "");
 }
 
-std::string leak_table(const std::vector<ProcessRow>& rows, const Format& format, bool legend) {
+std::string leak_table(const std::vector<run::Process>& rows, const Format& format, bool legend) {
   Table table({{"RUN", false, true},
                {"PID", true, false},
                {"AGE", true, false},
@@ -70,9 +70,8 @@ std::string leak_table(const std::vector<ProcessRow>& rows, const Format& format
                {"LISTENING", false, true},
                {"OUTCOME"},
                {"COMMAND"}});
-  for (const ProcessRow& row : rows) {
-    const run::Process& leak = row.process;
-    table.add({{row.run},
+  for (const run::Process& leak : rows) {
+    table.add({{leak.run},
                {std::to_string(leak.pid)},
                {span(leak.age_usec)},
                {memory_text(leak)},
@@ -85,7 +84,7 @@ std::string leak_table(const std::vector<ProcessRow>& rows, const Format& format
 }
 
 using Load = Called<json> (Service::*)(const ProcessFilter&);
-using Show = std::string (*)(const std::vector<ProcessRow>&, const Format&, bool);
+using Show = std::string (*)(const std::vector<run::Process>&, const Format&, bool);
 
 // The rows of every run that was named, or of all.
 int show_rows(const Session& session, Load load, Show show) {

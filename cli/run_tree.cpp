@@ -90,11 +90,9 @@ Result<Lines> lines_of(const Forest& forest, const std::string& path, uint64_t n
   const json& object = forest.runs.at(path);
   const auto status = status_of(object);
   if (!status) return status.error();
-  const auto rows = process_rows(object.at("Processes"));
-  if (!rows) return rows.error();
-  std::vector<run::Process> processes;
-  for (const ProcessRow& row : *rows) processes.push_back(row.process);
-  std::vector<Lines> blocks = blocks_of(tree_lines(processes));
+  const auto processes = process_rows(object.at("Processes"));
+  if (!processes) return processes.error();
+  std::vector<Lines> blocks = blocks_of(tree_lines(*processes));
   if (const auto nested = forest.nested.find(path); nested != forest.nested.end())
     for (const std::string& run : nested->second) {
       auto lines = lines_of(forest, run, now);

@@ -78,12 +78,10 @@ Called<json> load(Service& service, const RunName& run) {
 Result<Shown> show(json object, const Format& format) {
   const auto status = status_of(object);
   if (!status) return status.error();
-  const auto rows = process_rows(object.value("Processes", json::array()));
-  if (!rows) return rows.error();
-  std::vector<run::Process> processes;
-  for (const ProcessRow& row : *rows) processes.push_back(row.process);
+  const auto processes = process_rows(object.value("Processes", json::array()));
+  if (!processes) return processes.error();
   Shown shown{std::move(object), "", status->report.state == run::State::ended};
-  shown.text = status_text(*status, processes, base::Moment::now().realtime_usec, format);
+  shown.text = status_text(*status, *processes, base::Moment::now().realtime_usec, format);
   return shown;
 }
 

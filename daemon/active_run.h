@@ -65,6 +65,8 @@ class RunObserver {
   };
   virtual Result<Kept> keep(const ActiveRun& run, std::vector<run::Process> processes,
                             const std::string& rule) = 0;
+  // The processes of the runs in it, at whatever depth, as rows.
+  virtual std::vector<run::Process> nested_processes(const ActiveRun& run) = 0;
   // Independent runs that were started from inside it and live: their drivers, as rows.
   virtual std::vector<run::Process> spared_by(const ActiveRun& run) = 0;
   // It is ending, and so are those nested in it, within this grace. May be said again.
@@ -111,6 +113,10 @@ class ActiveRun {
   run::Answer<void> report_exit(run::DriverExit exit, int32_t status);
   // Looks at the kernel without being told to; cheap.
   void look();
+  // A run that was nested in it has ended, with this report.
+  void nested_ended(const run::Report& report);
+  // What it left, without that of the runs in it.
+  size_t own_leaks() const { return leaks_.own(); }
 
   struct EndRequest {
     std::optional<std::chrono::microseconds> grace;

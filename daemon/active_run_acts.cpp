@@ -86,6 +86,7 @@ void ActiveRun::ask_driver() {
 }
 
 void ActiveRun::ask_others() {
+  leaks_.asked(observer_.nested_processes(*this));
   observer_.end_nested(*this, grace_left());
   spare();
   auto work = directory_.open_work();
@@ -100,6 +101,7 @@ void ActiveRun::ask_others() {
 }
 
 void ActiveRun::ask_all_frozen() {
+  leaks_.asked(observer_.nested_processes(*this));
   observer_.end_nested(*this, grace_left());
   freeze_then([this](const cgroup::Group& work) {
     spare();
@@ -116,6 +118,7 @@ void ActiveRun::final_snapshot() {
   freeze_then([this](const cgroup::Group& work) {
     spare();
     leaks_.condemned(snapshot_work(work, live_driver()));
+    leaks_.condemned(observer_.nested_processes(*this));
     count_leaks();
   });
 }

@@ -62,7 +62,7 @@ void ActiveRun::stand_down() {
 }
 
 void ActiveRun::held(std::vector<run::Process> rows, run::Outcome outcome) {
-  leaks_.held(std::move(rows), outcome);
+  leaks_.held(std::move(rows), outcome, observer_.nested_processes(*this));
   status_.report.state = run::State::holding;
   save_ending(false);
   observer_.run_held(*this);

@@ -36,6 +36,12 @@ std::vector<run::Process> ActiveRun::snapshot_work(const cgroup::Group& work, pi
   return rows;
 }
 
+void ActiveRun::nested_ended(const run::Report& report) {
+  leaks_.nested_ended(report);
+  count_leaks();
+  look();  // it may have waited for this one alone
+}
+
 // Who left the run: before the supervisor goes, whose children are the orphans of it. What is not
 // found, or the failure of it, costs rows and never the end.
 void ActiveRun::search_escapes() {

@@ -1,6 +1,7 @@
 #include "daemon/leak_book.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace corral::daemon {
 namespace {
@@ -17,9 +18,37 @@ void LeakBook::condemned(std::vector<run::Process> snapshot) {
   add(std::move(snapshot), run::Outcome::kill, "");
 }
 
-void LeakBook::held(std::vector<run::Process> snapshot, run::Outcome outcome) {
+void LeakBook::held(std::vector<run::Process> snapshot, run::Outcome outcome,
+                    std::vector<run::Process> nested) {
   nobody_held();  // who is not seen now went by itself
   add(std::move(snapshot), outcome, "");
+  add(std::move(nested), run::Outcome::left, "");
+}
+
+// Its driver is no leak of its own, but one of those that it is nested in.
+void LeakBook::nested_ended(const run::Report& nested) {
+  const bool driver_killed =
+      nested.driver_exit == run::DriverExit::killed && nested.driver_status == SIGKILL;
+  for (auto& [key, process] : entries_) {
+    if (process.invocation.empty()) continue;
+    const auto is_it = [&, name = key](const run::Process& leak) {
+      return Key{leak.pid, leak.start_time} == name;
+    };
+    const auto found = std::ranges::find_if(nested.leaks, is_it);
+    const bool its_driver =
+        process.invocation == nested.invocation && process.outcome == run::Outcome::term;
+    if (found != nested.leaks.end()) {
+      process.outcome = found->outcome;
+      process.rule = found->rule;
+    } else if (its_driver && driver_killed) {
+      process.outcome = run::Outcome::kill;
+    }
+  }
+}
+
+size_t LeakBook::own() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      entries_, [](const auto& entry) { return entry.second.invocation.empty(); }));
 }
 
 void LeakBook::nobody_held() {
@@ -92,7 +121,9 @@ void LeakBook::write_to(run::Report& report) const {
     report.stuck += process.outcome == run::Outcome::stuck ? 1 : 0;
     report.kept += process.outcome == run::Outcome::kept ? 1 : 0;
     report.escaped += process.outcome == run::Outcome::escaped ? 1 : 0;
-    report.leaks.push_back(process);
+    run::Process& row = report.leaks.emplace_back(process);
+    if (row.run.empty()) row.run = report.id;
+    if (row.invocation.empty()) row.invocation = report.invocation;
   }
   run::rank_and_cap(report);
 }

@@ -20,8 +20,12 @@ class LeakBook {
   void asked(std::vector<run::Process> snapshot);
   // Everyone of the snapshot is about to be killed.
   void condemned(std::vector<run::Process> snapshot);
-  // Everyone of the snapshot stays where it is: `frozen`, or as it is (`left`).
-  void held(std::vector<run::Process> snapshot, run::Outcome outcome);
+  // Everyone of the snapshot stays where it is: `frozen`, or as it is (`left`), as those of the
+  // runs in it.
+  void held(std::vector<run::Process> snapshot, run::Outcome outcome,
+            std::vector<run::Process> nested);
+  // A run in it has ended: what its report says of those that are here counts.
+  void nested_ended(const run::Report& nested);
   // Nobody is held any more: who was, and was not asked to go, went by itself.
   void nobody_held();
   // Moved to a run of its own, or never part of the end, by this rule.
@@ -37,6 +41,8 @@ class LeakBook {
   void escaped(run::Process process);
 
   size_t size() const { return entries_.size(); }
+  // How many are not of a run in it.
+  size_t own() const;
   // Counts and the ranked rows into the report, with the outcomes as far as they are known. May be
   // called again.
   void write_to(run::Report& report) const;

@@ -135,7 +135,7 @@ void Service::conclude(Entry& entry) {
     server_->manager_changed({"Runs", "Leaks"});
   }
   if (Entry* parent = registry_.parent_of(entry); parent != nullptr && parent->run)
-    parent->run->look();                               // it may have waited for this one alone
+    parent->run->nested_ended(entry.status.report);
   dropping_ = loop_.soon([this] { drop_overdue(); });  // nobody is in the middle of them then
   look_whether_stopped();
 }
@@ -206,8 +206,7 @@ dbus::ManagerProperties Service::manager_properties() {
                                      .leaks = 0,
                                      .enforcement = enforcement_};
   for (const Entry* entry : registry_.all()) {
-    if (!entry->ended())
-      properties.leaks += static_cast<uint32_t>(entry->status.report.leaks_found);
+    if (entry->run) properties.leaks += static_cast<uint32_t>(entry->run->own_leaks());
   }
   return properties;
 }

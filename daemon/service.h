@@ -83,10 +83,10 @@ class Service final : public dbus::Calls, public RunObserver {
   run::Answer<dbus::RunName> get_run_by_pid(const dbus::Caller& caller, uint32_t pid) override;
   run::Answer<std::vector<const run::Status*>> list_runs(const dbus::Caller& caller,
                                                          const dbus::RunFilter& filter) override;
-  run::Answer<std::vector<dbus::ProcessRow>> list_processes(
-      const dbus::Caller& caller, const dbus::ProcessFilter& filter) override;
-  run::Answer<std::vector<dbus::ProcessRow>> list_leaks(const dbus::Caller& caller,
+  run::Answer<std::vector<run::Process>> list_processes(const dbus::Caller& caller,
                                                         const dbus::ProcessFilter& filter) override;
+  run::Answer<std::vector<run::Process>> list_leaks(const dbus::Caller& caller,
+                                                    const dbus::ProcessFilter& filter) override;
   run::Answer<void> forget_run(const dbus::Caller& caller, const dbus::RunRef& ref) override;
   dbus::ManagerProperties manager_properties() override;
   run::Policy default_policy() override { return default_policy_; }
@@ -104,6 +104,7 @@ class Service final : public dbus::Calls, public RunObserver {
   bool observes(const ActiveRun& run, bool overruled) override;
   Result<Kept> keep(const ActiveRun& run, std::vector<run::Process> processes,
                     const std::string& rule) override;
+  std::vector<run::Process> nested_processes(const ActiveRun& run) override;
   std::vector<run::Process> spared_by(const ActiveRun& run) override;
   bool holds_runs(const ActiveRun& run) override;
   void end_nested(ActiveRun& run, std::chrono::microseconds grace) override;

@@ -103,6 +103,8 @@ std::vector<run::Process> Service::spared_by(const ActiveRun& run) {
     for (auto& process : entry->run->processes()) {
       if (process.pid != entry->status.driver_pid) continue;
       cgroup::describe(process);
+      process.run = entry->id.text();
+      process.invocation = entry->invocation.text();
       rows.push_back(std::move(process));
     }
   }

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "cgroup/pidfd.h"
+#include "cgroup/processes.h"
 #include "daemon/callers.h"
 #include "daemon/service.h"
 
@@ -164,6 +166,22 @@ run::Answer<void> Service::report_exit(const dbus::Caller& caller, const run::In
 
 bool Service::holds_runs(const ActiveRun& run) {
   return entry_of(run).nested > 0;
+}
+
+std::vector<run::Process> Service::nested_processes(const ActiveRun& run) {
+  std::vector<run::Process> rows;
+  if (!holds_runs(run)) return rows;
+  for (const Entry* entry : registry_.all()) {
+    if (!entry->run || !registry_.is_nested(*entry, run.record().invocation)) continue;
+    for (auto& process : entry->run->processes()) {
+      process.run = entry->id.text();
+      process.invocation = entry->invocation.text();
+      rows.push_back(std::move(process));
+    }
+  }
+  std::ranges::sort(rows, run::shown_before);
+  for (size_t i = 0; i < std::min(rows.size(), run::kListedLeaks); ++i) cgroup::describe(rows[i]);
+  return rows;
 }
 
 void Service::end_nested(ActiveRun& run, std::chrono::microseconds grace) {

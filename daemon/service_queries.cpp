@@ -47,19 +47,21 @@ class Page {
       if (filter_.pid && process.pid != *filter_.pid) continue;
       if (!listens_on(process, filter_.port)) continue;
       if (seen_++ < filter_.offset || rows_.size() >= filter_.limit) continue;
-      rows_.push_back({entry.id.text(), entry.invocation.text(), std::move(process)});
+      if (process.run.empty()) process.run = entry.id.text();
+      if (process.invocation.empty()) process.invocation = entry.invocation.text();
+      rows_.push_back(std::move(process));
     }
   }
   // The command lines of the page, and of no others: a run may have ten thousand.
   void describe() {
-    for (auto& row : rows_) cgroup::describe(row.process);
+    for (auto& row : rows_) cgroup::describe(row);
   }
-  std::vector<dbus::ProcessRow> take() { return std::move(rows_); }
+  std::vector<run::Process> take() { return std::move(rows_); }
 
  private:
   const dbus::ProcessFilter& filter_;
   uint64_t seen_ = 0;
-  std::vector<dbus::ProcessRow> rows_;
+  std::vector<run::Process> rows_;
 };
 
 }  // namespace
@@ -82,11 +84,11 @@ bool Service::matches(const dbus::RunFilter& filter, const Entry& entry) {
   return has_owner(status, filter.owner) && has_label(status, filter.label);
 }
 
-run::Answer<std::vector<dbus::ProcessRow>> Service::list_processes(
-    const dbus::Caller& caller, const dbus::ProcessFilter& filter) {
+run::Answer<std::vector<run::Process>> Service::list_processes(const dbus::Caller& caller,
+                                                               const dbus::ProcessFilter& filter) {
   if (filter.run) {
     if (auto entry = find_for(caller, {*filter.run, filter.invocation}, dbus::Act::see); !entry)
-      return run::Answer<std::vector<dbus::ProcessRow>>(tl::unexpect, entry.error());
+      return run::Answer<std::vector<run::Process>>(tl::unexpect, entry.error());
   }
   Page page(filter);
   for (const Entry* entry : registry_.all()) {
@@ -97,16 +99,22 @@ run::Answer<std::vector<dbus::ProcessRow>> Service::list_processes(
   return page.take();
 }
 
-run::Answer<std::vector<dbus::ProcessRow>> Service::list_leaks(const dbus::Caller& caller,
-                                                               const dbus::ProcessFilter& filter) {
+run::Answer<std::vector<run::Process>> Service::list_leaks(const dbus::Caller& caller,
+                                                           const dbus::ProcessFilter& filter) {
   if (filter.run) {
     if (auto entry = find_for(caller, {*filter.run, filter.invocation}, dbus::Act::see); !entry)
-      return run::Answer<std::vector<dbus::ProcessRow>>(tl::unexpect, entry.error());
+      return run::Answer<std::vector<run::Process>>(tl::unexpect, entry.error());
   }
   Page page(filter);
   for (const Entry* entry : registry_.all()) {
-    if (wants(filter, *entry) && may_see(caller, *entry))
-      page.add(*entry, entry->status.report.leaks);
+    if (!wants(filter, *entry) || !may_see(caller, *entry)) continue;
+    auto leaks = entry->status.report.leaks;
+    // Those of the runs in it are listed with their own, unless it alone was asked for.
+    if (!filter.run)
+      std::erase_if(leaks, [&](const run::Process& leak) {
+        return leak.invocation != entry->invocation.text();
+      });
+    page.add(*entry, std::move(leaks));
   }
   return page.take();
 }

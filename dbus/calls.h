@@ -102,11 +102,6 @@ struct ProcessFilter {
       1000;  // at most 1000 rows a call, so that no reply grows past what the bus takes
 };
 
-struct ProcessRow {
-  std::string run, invocation;
-  run::Process process;
-};
-
 struct ManagerProperties {
   std::string version, boot_id;
   std::vector<std::string> features;
@@ -185,11 +180,11 @@ class Calls {
   virtual run::Answer<RunName> get_run_by_pid(const Caller& caller, uint32_t pid) = 0;
   virtual run::Answer<std::vector<const run::Status*>> list_runs(const Caller& caller,
                                                                  const RunFilter& filter) = 0;
-  virtual run::Answer<std::vector<ProcessRow>> list_processes(const Caller& caller,
-                                                              const ProcessFilter& filter) = 0;
+  virtual run::Answer<std::vector<run::Process>> list_processes(const Caller& caller,
+                                                                const ProcessFilter& filter) = 0;
   // Leaks of runs whose driver has exited and of ended ones, as their reports list them.
-  virtual run::Answer<std::vector<ProcessRow>> list_leaks(const Caller& caller,
-                                                          const ProcessFilter& filter) = 0;
+  virtual run::Answer<std::vector<run::Process>> list_leaks(const Caller& caller,
+                                                            const ProcessFilter& filter) = 0;
   virtual run::Answer<void> forget_run(const Caller& caller, const RunRef& ref) = 0;
 
   virtual ManagerProperties manager_properties() = 0;

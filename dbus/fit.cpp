@@ -43,14 +43,6 @@ size_t value_size(const std::optional<T>& value) {
   return value ? value_size(*value) : 0;
 }
 
-size_t wire_size(const run::Process& process) {
-  size_t size = kArrayOverhead;
-  run::each_field(process, [&](std::string_view name, const auto& value) {
-    size += kFieldOverhead + name.size() + value_size(value);
-  });
-  return size;
-}
-
 // The longest beginning of an escaped text that holds no part of an escape or of a character.
 void cut(std::string& text, size_t bytes) {
   if (text.size() <= bytes) return;
@@ -64,6 +56,14 @@ void cut(std::string& text, size_t bytes) {
 
 uint32_t count32(uint64_t count) {
   return static_cast<uint32_t>(std::min<uint64_t>(count, std::numeric_limits<uint32_t>::max()));
+}
+
+size_t wire_size(const run::Process& process) {
+  size_t size = kArrayOverhead;
+  run::each_field(process, [&](std::string_view name, const auto& value) {
+    size += kFieldOverhead + name.size() + value_size(value);
+  });
+  return size;
 }
 
 void fit(run::Process& process) {
@@ -99,11 +99,6 @@ void fit(run::Report& report) {
     report.leaks_omitted += report.leaks.size() - i;
     report.leaks.resize(i);
   }
-}
-
-size_t wire_size(const ProcessRow& row) {
-  return 2 * kFieldOverhead + value_size(row.run) + value_size(row.invocation) +
-         wire_size(row.process);
 }
 
 size_t wire_size(const run::Status& status) {

@@ -22,7 +22,7 @@ void fit(run::Process& process);
 void fit(run::Report& report);
 
 // No less than the message takes for it.
-size_t wire_size(const ProcessRow& row);
+size_t wire_size(const run::Process& row);
 size_t wire_size(const run::Status& status);  // as append_runs() shows it
 
 // Counts are t in reports and u as properties and signal arguments: this one, or the most that

@@ -31,11 +31,11 @@ void reply_report(OpenCall& call, Answer<run::Report> answer) {
 }
 
 void reply_rows(OpenCall& call, const char* name, const ProcessFilter& filter,
-                Answer<std::vector<ProcessRow>> answer) {
+                Answer<std::vector<run::Process>> answer) {
   if (!answer) return call.refuse(answer.error());
   size_t size = 0;
   for (auto& row : *answer) {
-    fit(row.process);
+    fit(row);
     size += wire_size(row);
   }
   if (size > kMessageBytes) {

@@ -191,14 +191,11 @@ void append_ended(Message& message, std::span<const EndedRow> rows) {
   message.closeContainer();
 }
 
-void append_rows(Message& message, std::span<const ProcessRow> rows) {
+void append_rows(Message& message, std::span<const run::Process> rows) {
   message.openContainer("a{sv}");
   for (const auto& row : rows) {
     Fields fields(message);
-    fields.add("Run", row.run);
-    fields.add("Invocation", row.invocation);
-    run::each_field(row.process,
-                    [&](const char* name, const auto& value) { fields.add(name, value); });
+    run::each_field(row, [&](const char* name, const auto& value) { fields.add(name, value); });
     fields.close();
   }
   message.closeContainer();

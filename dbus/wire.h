@@ -33,7 +33,7 @@ void append_status(sdbus::Message& message, const run::Status& status);  // a{sv
 void append_runs(sdbus::Message& message,
                  std::span<const run::Status* const> runs);  // a(ssosa{sv})
 void append_ended(sdbus::Message& message, std::span<const EndedRow> rows);
-void append_rows(sdbus::Message& message, std::span<const ProcessRow> rows);  // aa{sv}
+void append_rows(sdbus::Message& message, std::span<const run::Process> rows);  // aa{sv}
 void append_configuration(sdbus::Message& message,
                           std::span<const ConfigurationRow> rows);  // a(ssss)
 

@@ -14,6 +14,7 @@ namespace corral::run {
 // escaped (base/escape.h) and cut. What could not be read (it went meanwhile, or permission) is
 // absent.
 struct Process {
+  std::string run, invocation;  // whose it is; of a report's own, what the report says
   uint32_t pid = 0;
   uint64_t start_time = 0;  // clock ticks since boot: with pid, the identity (proc_pid_stat(5),
                             // field 22); not on the bus
@@ -55,6 +56,8 @@ inline bool shown_before(const Process& a, const Process& b) {
 // P is Process or const Process; f takes any of the field types.
 template <typename P, typename F>
 void each_field(P& p, F&& f) {
+  f("Run", p.run);
+  f("Invocation", p.invocation);
   f("PID", p.pid);
   f("StartTimestamp", p.start_timestamp);
   f("UID", p.uid);

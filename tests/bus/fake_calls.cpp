@@ -7,7 +7,6 @@
 namespace corral::bus {
 
 using dbus::ProcessFilter;
-using dbus::ProcessRow;
 using dbus::Reply;
 using dbus::RunName;
 using dbus::RunRef;
@@ -191,19 +190,19 @@ Answer<std::vector<const run::Status*>> FakeCalls::list_runs(const Caller& calle
   return std::vector<const run::Status*>{&sample_};
 }
 
-Answer<std::vector<ProcessRow>> FakeCalls::rows(const ProcessFilter& filter) {
+Answer<std::vector<run::Process>> FakeCalls::rows(const ProcessFilter& filter) {
   if (on_rows) return on_rows(filter);
-  return std::vector<ProcessRow>{{"r1", kInvocation, sample_process()}};
+  return std::vector<run::Process>{{"r1", kInvocation, sample_process()}};
 }
 
-Answer<std::vector<ProcessRow>> FakeCalls::list_processes(const Caller& caller,
-                                                          const ProcessFilter& filter) {
+Answer<std::vector<run::Process>> FakeCalls::list_processes(const Caller& caller,
+                                                            const ProcessFilter& filter) {
   called("ListProcesses", "", caller);
   return rows(filter);
 }
 
-Answer<std::vector<ProcessRow>> FakeCalls::list_leaks(const Caller& caller,
-                                                      const ProcessFilter& filter) {
+Answer<std::vector<run::Process>> FakeCalls::list_leaks(const Caller& caller,
+                                                        const ProcessFilter& filter) {
   called("ListLeaks", "", caller);
   return rows(filter);
 }

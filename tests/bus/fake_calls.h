@@ -36,7 +36,7 @@ class FakeCalls final : public dbus::Calls {
   std::function<run::Answer<UniqueFd>()> on_lease;
   std::function<void(const Caller&, dbus::Reply<run::Status>)> on_wait;
   std::function<run::Answer<run::Report>()> on_report;
-  std::function<run::Answer<std::vector<dbus::ProcessRow>>(const dbus::ProcessFilter&)> on_rows;
+  std::function<run::Answer<std::vector<run::Process>>(const dbus::ProcessFilter&)> on_rows;
   std::function<run::Answer<void>()> on_act;
   std::function<run::Answer<dbus::RunName>(uint32_t pid)> on_name;
   std::function<run::Answer<std::vector<const run::Status*>>(const dbus::RunFilter&)> on_list;
@@ -75,10 +75,10 @@ class FakeCalls final : public dbus::Calls {
   run::Answer<dbus::RunName> get_run_by_pid(const Caller& caller, uint32_t pid) override;
   run::Answer<std::vector<const run::Status*>> list_runs(const Caller& caller,
                                                          const dbus::RunFilter& filter) override;
-  run::Answer<std::vector<dbus::ProcessRow>> list_processes(
-      const Caller& caller, const dbus::ProcessFilter& filter) override;
-  run::Answer<std::vector<dbus::ProcessRow>> list_leaks(const Caller& caller,
+  run::Answer<std::vector<run::Process>> list_processes(const Caller& caller,
                                                         const dbus::ProcessFilter& filter) override;
+  run::Answer<std::vector<run::Process>> list_leaks(const Caller& caller,
+                                                    const dbus::ProcessFilter& filter) override;
   run::Answer<void> forget_run(const Caller& caller, const dbus::RunRef& ref) override;
   dbus::ManagerProperties manager_properties() override;
   run::Policy default_policy() override { return policy; }
@@ -87,7 +87,7 @@ class FakeCalls final : public dbus::Calls {
 
  private:
   void called(const char* name, const std::string& id, const Caller& caller);
-  run::Answer<std::vector<dbus::ProcessRow>> rows(const dbus::ProcessFilter& filter);
+  run::Answer<std::vector<run::Process>> rows(const dbus::ProcessFilter& filter);
 
   run::Status sample_ = sample_status();
 };

@@ -30,9 +30,7 @@ TEST_F(Errors, EveryMethodPassesAFaultOn) {
   service_.calls.on_lease = [=]() -> run::Answer<UniqueFd> { return busy(); };
   service_.calls.on_wait = [=](auto&, auto reply) { reply(busy()); };
   service_.calls.on_report = [=]() -> run::Answer<run::Report> { return busy(); };
-  service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<dbus::ProcessRow>> {
-    return busy();
-  };
+  service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<run::Process>> { return busy(); };
   service_.calls.on_act = [=]() -> run::Answer<void> { return busy(); };
   service_.calls.on_name = [=](auto) -> run::Answer<dbus::RunName> { return busy(); };
   service_.calls.on_list = [=](auto&) -> run::Answer<std::vector<const run::Status*>> {

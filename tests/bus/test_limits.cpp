@@ -3,7 +3,6 @@
 namespace corral::bus {
 namespace {
 
-using dbus::ProcessRow;
 using testing::Lt;
 using testing::SizeIs;
 
@@ -29,8 +28,8 @@ TEST_F(Limits, TwentyLeaksWithHugeArgvsDisconnectNobody) {
     report.leaks.assign(20, huge_process());
     return report;
   };
-  service_.calls.on_rows = [](auto&) -> run::Answer<std::vector<ProcessRow>> {
-    return std::vector<ProcessRow>(20, {"r1", kInvocation, huge_process()});
+  service_.calls.on_rows = [](auto&) -> run::Answer<std::vector<run::Process>> {
+    return std::vector<run::Process>(20, {"r1", kInvocation, huge_process()});
   };
   const auto leaks = value<std::vector<Dict>>(must(client_.get_report("r1")), "Leaks");
   ASSERT_THAT(leaks, SizeIs(20));
@@ -51,8 +50,8 @@ TEST_F(Limits, AProcessNameThatIsNotUtf8IsEscapedEverywhere) {
     report.end_message = "\xff";
     return report;
   };
-  service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<ProcessRow>> {
-    return std::vector<ProcessRow>{{"r1", kInvocation, bad}};
+  service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<run::Process>> {
+    return std::vector<run::Process>{{"r1", kInvocation, bad}};
   };
   const auto report = must(client_.get_report("r1"));
   EXPECT_EQ(value<std::string>(report, "EndMessage"), "\\xff");
@@ -66,8 +65,8 @@ TEST_F(Limits, AProcessNameThatIsNotUtf8IsEscapedEverywhere) {
 
 TEST_F(Limits, RowsThatComeToTooMuchAreRefusedWithTheRemedy) {
   service_.calls.on_rows = [wide = wide_process()](const dbus::ProcessFilter& filter) {
-    return run::Answer<std::vector<ProcessRow>>(
-        std::vector<ProcessRow>(filter.limit, {"r1", kInvocation, wide}));
+    return run::Answer<std::vector<run::Process>>(
+        std::vector<run::Process>(filter.limit, {"r1", kInvocation, wide}));
   };
   const auto refused = client_.list_processes({{"Limit", uint32_t{40}}});
   ASSERT_FALSE(refused);

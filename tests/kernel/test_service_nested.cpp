@@ -24,6 +24,9 @@ class ServiceNested : public ServiceTest {
     }));
     return directory_of(id);
   }
+  static std::string invocation_of(const Dict& row) {
+    return value<std::string>(row, "Invocation");
+  }
   std::string reason(const std::string& id) {
     return value<std::string>(must(client().get_report(id)), "EndReason");
   }
@@ -67,6 +70,36 @@ TEST_F(ServiceNested, EndWhenTheOuterEndsByItself) {
   start_inside(outer, "inner");
   EXPECT_EQ(value<std::string>(ended("outer"), "EndReason"), "driver-exited");
   EXPECT_EQ(reason("inner"), "parent-ended");
+}
+
+TEST_F(ServiceNested, LeaksAreInTheReportsOfAllThatTheyAreIn) {
+  const auto outer = start_outer();
+  const auto inner = start_inside(outer, "inner", shell("trap \"\" TERM; exec sleep 100"));
+  start_inside(inner, "innermost");
+  const auto report = must(client().end_run("outer", {{"GraceUSec", 200 * kMilliseconds}}));
+  std::map<std::string, std::string> told;
+  for (const Dict& row : leaks(report)) {
+    EXPECT_EQ(invocation_of(row),
+              invocation_of(must(client().get_report(value<std::string>(row, "Run")))));
+    told[value<std::string>(row, "Run")] += value<std::string>(row, "Outcome") + " ";
+  }
+  EXPECT_EQ(told, (std::map<std::string, std::string>{{"inner", "kill "}, {"innermost", "term "}}));
+  EXPECT_EQ(counts(report), (Counts{2, 1, 1}));
+  EXPECT_EQ(counts(must(client().get_report("inner"))), (Counts{1, 1, 0})) << "the innermost's";
+  EXPECT_EQ(must(client().manager_property("Leaks")).get<uint32_t>(), 0U);
+}
+
+TEST_F(ServiceNested, LeaksAreListedOnce) {
+  const auto outer = stack_.runs() + "/" +
+                     start("outer", shell("sleep 100 & exec sleep 0.5"),
+                           {{"OnDriverExit", std::string("report")}});
+  start_inside(outer, "inner");
+  ASSERT_TRUE(client().wait_state("outer", "holding"));
+  EXPECT_THAT(column(must(client().list_leaks()), "Run"), testing::ElementsAre("outer"));
+  EXPECT_THAT(column(must(client().list_leaks({{"Run", std::string("outer")}})), "Run"),
+              testing::UnorderedElementsAre("outer", "inner"));
+  EXPECT_EQ(must(client().manager_property("Leaks")).get<uint32_t>(), 1U);
+  expect_outer_and_inner_end();
 }
 
 TEST_F(ServiceNested, AreOpenedInsideToo) {

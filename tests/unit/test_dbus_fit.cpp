@@ -45,18 +45,18 @@ TEST(DbusFit, NoCharacterAndNoEscapeIsCutInTwo) {
 }
 
 TEST(DbusFit, TheSizeCountsTheEscapesOfWhatIsNotUtf8) {
-  ProcessRow plain, raw;
-  plain.process.comm = std::string(1000, 'x');
-  raw.process.comm = std::string(1000, '\xff');
+  run::Process plain, raw;
+  plain.comm = std::string(1000, 'x');
+  raw.comm = std::string(1000, '\xff');
   EXPECT_GE(wire_size(raw), wire_size(plain) + 3000);
 }
 
 TEST(DbusFit, ARowWithTooManySocketsIsCutToFit) {
-  ProcessRow row;
-  row.process.listening.assign(10'000, "unix:/" + std::string(200, 'x'));
-  fit(row.process);
+  run::Process row;
+  row.listening.assign(10'000, "unix:/" + std::string(200, 'x'));
+  fit(row);
   EXPECT_LE(wire_size(row), kRowBytes + 1000);
-  EXPECT_GT(row.process.listening.size(), 1000u);
+  EXPECT_GT(row.listening.size(), 1000u);
 }
 
 TEST(DbusFit, AReportThatIsTooLongLeavesLeaksOutAndCountsThem) {
