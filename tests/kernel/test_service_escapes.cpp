@@ -27,13 +27,15 @@ class ServiceEscapes : public ServiceTest {
     Command argv = prefix;
     for (const auto& word : shell("sleep 100 >/dev/null & echo ready; wait")) argv.push_back(word);
     start_ready("a", argv);
-    for (const Dict& row : processes("a")) {
-      if (value<std::string>(row, "Comm") != "sleep") continue;
-      const auto pid = value<uint32_t>(row, "PID");
-      must(cgroup::move_into(outside_, static_cast<pid_t>(pid)));
-      return pid;
-    }
-    ADD_FAILURE() << "no sleeper";
+    uint32_t pid = 0;
+    EXPECT_TRUE(eventually([&] { return (pid = sleeper()) != 0; }));
+    must(cgroup::move_into(outside_, static_cast<pid_t>(pid)));
+    return pid;
+  }
+  // 0: it has not executed yet.
+  uint32_t sleeper() {
+    for (const Dict& row : processes("a"))
+      if (value<std::string>(row, "Comm") == "sleep") return value<uint32_t>(row, "PID");
     return 0;
   }
   std::string outside_group() const { return stack_.scratch().control_group() + "/outside"; }

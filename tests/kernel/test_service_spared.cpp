@@ -47,7 +47,13 @@ TEST_F(ServiceSpared, IsTheEngineWithWhatItStartsByItself) {
       command, {"CORRAL_RUN_ID=a", "CORRAL_INVOCATION=" + directory.substr(sizeof "a." - 1)});
   ASSERT_EQ(must(cgroup::count(engine_)), 6U);
 
-  EXPECT_EQ(counts(end("a")), (Counts{2, 2, 0}));
+  const auto report = must(client().end_run("a"));
+  EXPECT_EQ(value<uint64_t>(report, "Terminated"), 2U);
+  EXPECT_EQ(value<uint64_t>(report, "Killed"), 0U);
+  // By its environment alone the hook is told of, and no more.
+  EXPECT_EQ(value<uint64_t>(report, "Escaped"), 3U);
+  EXPECT_THAT(column(leaks(report), "Rule"),
+              testing::UnorderedElementsAre("", "", "environment", "environment", "environment"));
   EXPECT_TRUE(lives(sibling));
   EXPECT_TRUE(lives(hook));
   EXPECT_EQ(must(cgroup::count(engine_)), 6U);
