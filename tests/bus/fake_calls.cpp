@@ -14,6 +14,8 @@ using run::Answer;
 
 run::Process sample_process() {
   run::Process process;
+  process.run = "r1";
+  process.invocation = kInvocation;
   process.pid = 17;
   process.start_timestamp = 1;
   process.uid = 1000;
@@ -192,7 +194,7 @@ Answer<std::vector<const run::Status*>> FakeCalls::list_runs(const Caller& calle
 
 Answer<std::vector<run::Process>> FakeCalls::rows(const ProcessFilter& filter) {
   if (on_rows) return on_rows(filter);
-  return std::vector<run::Process>{{"r1", kInvocation, sample_process()}};
+  return std::vector<run::Process>{sample_process()};
 }
 
 Answer<std::vector<run::Process>> FakeCalls::list_processes(const Caller& caller,

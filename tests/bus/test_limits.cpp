@@ -29,7 +29,7 @@ TEST_F(Limits, TwentyLeaksWithHugeArgvsDisconnectNobody) {
     return report;
   };
   service_.calls.on_rows = [](auto&) -> run::Answer<std::vector<run::Process>> {
-    return std::vector<run::Process>(20, {"r1", kInvocation, huge_process()});
+    return std::vector<run::Process>(20, huge_process());
   };
   const auto leaks = value<std::vector<Dict>>(must(client_.get_report("r1")), "Leaks");
   ASSERT_THAT(leaks, SizeIs(20));
@@ -51,7 +51,7 @@ TEST_F(Limits, AProcessNameThatIsNotUtf8IsEscapedEverywhere) {
     return report;
   };
   service_.calls.on_rows = [=](auto&) -> run::Answer<std::vector<run::Process>> {
-    return std::vector<run::Process>{{"r1", kInvocation, bad}};
+    return std::vector<run::Process>{bad};
   };
   const auto report = must(client_.get_report("r1"));
   EXPECT_EQ(value<std::string>(report, "EndMessage"), "\\xff");
@@ -65,8 +65,7 @@ TEST_F(Limits, AProcessNameThatIsNotUtf8IsEscapedEverywhere) {
 
 TEST_F(Limits, RowsThatComeToTooMuchAreRefusedWithTheRemedy) {
   service_.calls.on_rows = [wide = wide_process()](const dbus::ProcessFilter& filter) {
-    return run::Answer<std::vector<run::Process>>(
-        std::vector<run::Process>(filter.limit, {"r1", kInvocation, wide}));
+    return run::Answer<std::vector<run::Process>>(std::vector<run::Process>(filter.limit, wide));
   };
   const auto refused = client_.list_processes({{"Limit", uint32_t{40}}});
   ASSERT_FALSE(refused);
