@@ -274,8 +274,9 @@ void ActiveRun::finish() {
   leaks_.write_to(report);
   status_.control_group.clear();
   status_.driver_pid = 0;
-  around_.janitor.remove(around_.root.runs().fd(), directory_.place(), directory_.id());
   observer_.run_ended(*this);
+  // Only now is its report stored: without either, the service after us would call it lost.
+  around_.janitor.remove(around_.root.runs().fd(), directory_.place(), directory_.id());
 }
 
 void ActiveRun::count_leaks() {

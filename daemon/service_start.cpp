@@ -190,12 +190,13 @@ void Service::fail_start(Entry& entry, const std::string& place, const Error& er
   report.end_message = error.message;
   report.end = base::Moment::now();
   report.state = run::State::ended;
-  if (entry.status.control_group_id != 0)
-    janitor_.remove(root_->runs().fd(), place, entry.status.control_group_id);
+  const auto directory = entry.status.control_group_id;
   if (entry.start_reply)
     std::exchange(entry.start_reply, {})(tl::unexpected(fault_of_start(entry, error)));
   if (server_ != nullptr) server_->publish(entry.status);
   conclude(entry);
+  if (directory != 0)
+    janitor_.remove(root_->runs().fd(), place, directory);  // its report is stored
 }
 
 run::Fault Service::fault_of_start(const Entry& entry, const Error& error) {

@@ -123,6 +123,36 @@ TEST_F(ServiceRecovery, KnowsEveryRunAfterSigkillAndEveryExitThatItMissed) {
   }
 }
 
+// The second file that it renames is the report, after the stub of the start.
+TEST_F(ServiceRecovery, KeepsTheDirectoryOfARunUntilItsReportIsStored) {
+  stack_.kill_corrald();
+  stack_.options().corrald_wrapper = {"strace",
+                                      "-D",
+                                      "-qq",
+                                      "-o",
+                                      stack_.temp() / "trace",
+                                      "-e",
+                                      "inject=renameat:delay_enter=1500000:when=2"};
+  stack_.start_corrald();
+  const auto run = must(stack_.client().start_run("r", {"sleep", "100"}, options()));
+  auto end = options(0);
+  end.erase("Environment");
+  end["NoBlock"] = true;
+  must(stack_.client().end_run("r", end));
+  const auto report_file = stack_.state_dir() + "/ended/" + run.invocation + ".json";
+  ASSERT_TRUE(harness::eventually([&] { return std::filesystem::exists(report_file + ".new"); }));
+  const auto directory = stack_.runs() + "/r." + run.invocation;
+  EXPECT_FALSE(harness::eventually(std::chrono::milliseconds(200),
+                                   [&] { return !std::filesystem::exists(directory); }));
+  ASSERT_FALSE(std::filesystem::exists(report_file));
+  stack_.kill_corrald();
+  stack_.options().corrald_wrapper = {};
+  stack_.start_corrald();
+  ASSERT_TRUE(stack_.client().wait_state("r", "ended"));
+  const auto report = must(stack_.client().get_report("r"));
+  EXPECT_EQ(value<std::string>(report, "EndReason"), "requested");
+}
+
 TEST_F(ServiceRecovery, LeavesRunsAloneWhenItIsStopped) {
   must(stack_.client().start_run("r", {"sleep", "100"}, options()));
   const auto before = stack_.processes();  // the prober of the kernel's bugs may be among them
