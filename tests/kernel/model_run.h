@@ -17,6 +17,7 @@ struct Shape {
   std::vector<Exit> natural = {};  // how it may exit by itself, or asked
   bool ignores_term = false;       // once it is ready
   unsigned leaves = 0;             // processes that stay when it has gone
+  unsigned stubborn = 0;           // of these, who ignore SIGTERM
   unsigned most = 0;               // processes beside it that there may ever be
 };
 // Every shape that there is.
@@ -30,18 +31,23 @@ struct RunModel {
   std::string parent;  // the id of the run that it is nested in
   std::string owner, policy = "kill";
   bool kept = false, unstarted = false;
-  bool own_observe = false;    // its own word now
-  bool was_observed = false;   // and once
-  bool may_hold = false;       // a policy, or someone who only looked on
+  bool own_observe = false;           // its own word now
+  bool was_observed = false;          // and once
+  std::set<std::string> enforcement;  // the words that held while it lived
+  bool may_hold = false;              // a policy, or someone who only looked on
+  bool may_keep = false;              // something of it may be spared
+  unsigned released = 0;
   bool may_be_unseen = false;  // nobody was left to tell how the driver went
   bool ignores_term = false;
-  bool quiet = true;       // nothing was done to it
-  bool restarted = false;  // the service, since its state was seen
-  unsigned leaves = 0, most_leaks = 0;
+  bool quiet = true;           // nothing was done to it
+  bool restarted = false;      // the service, since its state was seen
+  bool was_restarted = false;  // and at any time
+  unsigned leaves = 0, stubborn = 0, most_leaks = 0;
   std::vector<Exit> exits;
   std::set<std::string> reasons;
   std::string state;  // as it was last seen
   std::optional<cgroup::Pidfd> driver;
+  std::optional<Dict> told;  // the report that EndRun replied with
 
   bool ended() const { return state == "ended"; }
   // An end began before, so that no later one gives it another reason.
@@ -49,19 +55,27 @@ struct RunModel {
   bool driver_lives() const { return driver && !driver->exited(); }
 
   void shape(const Shape& shape);
+  // Something is done to it, which changes nothing once it has ended.
+  void disturb() { quiet = quiet && ended(); }
   // It may be signalled at any time, or was.
   void may_be_asked();
   // An end is asked for, now or soon.
   void ask(const std::string& reason);
   // The driver is killed.
   void kill_driver();
+  void restart();
+  // What is done to it now, to be told before and after each switch.
+  void enforced(bool observed);
   // Whether it may say so now; takes it as seen.
   testing::AssertionResult see(const std::string& now);
   // Fails the running test where the report is not of those that are allowed.
   void check(const Dict& report) const;
 
  private:
+  void check_exit(const Dict& report) const;
+  void check_reason(const Dict& report) const;
   void check_counts(const Dict& report) const;
+  void check_quiet(const Dict& report) const;
 };
 
 }  // namespace corral::test

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "cgroup/mount.h"
+
 namespace corral::test {
 namespace {
 
@@ -44,7 +46,7 @@ std::string ModelSequence::transcript() const {
   return text;
 }
 
-void ModelSequence::run() {
+ModelSequence::Act ModelSequence::an_act() {
   // Starts, ends and what makes a run live on come more often than what ends all of them.
   static constexpr Act kActs[] = {
       &ModelSequence::start,
@@ -76,10 +78,14 @@ void ModelSequence::run() {
       &ModelSequence::wait,
       &ModelSequence::wait,
   };
+  return kActs[below(std::size(kActs))];
+}
+
+void ModelSequence::run() {
   start();
   const auto steps = 4 + below(kSteps);
   for (uint64_t step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
-    (this->*kActs[below(std::size(kActs))])();
+    (this->*an_act())();
     look();
   }
   finish();
@@ -93,6 +99,7 @@ void ModelSequence::look() {
   slowest_ = std::max(slowest_, std::chrono::ceil<std::chrono::microseconds>(took));
   EXPECT_LT(took, kAtOnce) << "the service keeps its callers waiting";
   for (const auto& row : rows) look_at(row);
+  hold_processes();
   if (!runs_.empty()) look_closely(runs_[below(runs_.size())]);
 }
 
@@ -123,13 +130,16 @@ void ModelSequence::meet(const harness::RunRow& row) {
     run.owner = value<std::string>(row.more, "Owner");
     // "": its processes went, and it has no driver whose exit could be the reason.
     run.reasons = {"", "driver-exited", "requested", "lease-lost"};
+    if (run.was_observed) run.enforcement.insert("enforce");
   } else {
     ADD_FAILURE() << "nobody asked for the run " << row.id;
   }
   run.id = row.id;
-  run.may_hold = run.may_hold || observing_ || run.kept;
+  run.may_hold = run.may_hold || run.kept;
+  run.may_keep = true;
+  run.quiet = false;
   run.state = row.state;
-  add(std::move(run), row.path, row.invocation).quiet = false;
+  add(std::move(run), row.path, row.invocation);
 }
 
 void ModelSequence::look_closely(RunModel& run) {
@@ -155,10 +165,15 @@ void ModelSequence::finish() {
   end_all();
   look();
   EXPECT_TRUE(eventually(kGone, [&] { return left().empty(); })) << testing::PrintToString(left());
+  EXPECT_TRUE(eventually(kGone, [&] { return living().empty(); }))
+      << "there are still " << testing::PrintToString(living());
   EXPECT_THAT(pending_, IsEmpty()) << "a run that was started is unknown";
-  check_signals();
+  // Killed between the report and the signal, the service sends none.
+  EXPECT_TRUE(was_killed_ || eventually(kGone, [&] { return all_told(); }));
   for (const auto& run : runs_) {
-    run.check(must(stack_.client().get_report(run.id, {{"Invocation", run.invocation}})));
+    const auto report = must(stack_.client().get_report(run.id, {{"Invocation", run.invocation}}));
+    run.check(report);
+    check_signals(run, report);
     must(stack_.client().forget_run(run.id));
   }
   EXPECT_THAT(must(stack_.client().list_runs({{"All", true}})), IsEmpty());
@@ -174,14 +189,17 @@ std::vector<std::string> ModelSequence::left() const {
 
 void ModelSequence::end_all() {
   auto& client = stack_.client();
-  for (auto& run : runs_) ask(run, "requested");
-  must(client.set_enforcement("enforce"));
+  for (auto& run : runs_) run.ask("requested");
   observing_ = false;
-  for (const auto& run : runs_) {
-    if (!run.ended())
-      expect_error(error_of(client.set_run(run.id, {{"Enforcement", std::string("enforce")}})),
-                   {"RunBusy"});
+  look_at_enforcement();
+  must(client.set_enforcement("enforce"));
+  for (auto& run : runs_) {
+    if (run.ended()) continue;
+    run.own_observe = false;
+    expect_error(error_of(client.set_run(run.id, {{"Enforcement", std::string("enforce")}})),
+                 {"RunBusy"});
   }
+  look_at_enforcement();
   // Once more for what the ends spared.
   for (int round = 0; round < 2; ++round) {
     for (const auto& row : must(client.end_runs({{"GraceUSec", milliseconds(30)}}))) {
@@ -196,23 +214,56 @@ void ModelSequence::end_all() {
   });
 }
 
-// Each invocation ends once, and nothing is said of it after that.
-void ModelSequence::check_signals() {
-  const auto all_told = [&] {
-    const auto& seen = signals_.seen();
-    return std::ranges::all_of(runs_, [&](const RunModel& run) {
-      return std::ranges::any_of(seen, [&](const harness::Signal& signal) {
-        return signal.name == "RunEnded" && signal.invocation == run.invocation;
-      });
+void ModelSequence::hold_processes() {
+  std::erase_if(processes_, [](const auto& held) { return held.second.exited(); });
+  const auto root = cgroup::Group::open(AT_FDCWD, stack_.root());
+  if (!root) return;
+  for (const auto& member : must(cgroup::members(*root))) {
+    if (processes_.contains(member.pid)) continue;
+    auto process = cgroup::Pidfd::open(member.pid);
+    const auto where = process ? cgroup::path_of(member.pid) : Result<std::string>(Error{"", 0});
+    // Not one that came under its number since.
+    if (where && where->starts_with(stack_.root_control_group() + "/"))
+      processes_.emplace(member.pid, std::move(*process));
+  }
+}
+
+std::vector<pid_t> ModelSequence::living() const {
+  std::vector<pid_t> pids;
+  for (const auto& [pid, process] : processes_) {
+    if (!process.exited()) pids.push_back(pid);
+  }
+  return pids;
+}
+
+bool ModelSequence::all_told() {
+  const auto& seen = signals_.seen();
+  return std::ranges::all_of(runs_, [&](const RunModel& run) {
+    return std::ranges::any_of(seen, [&](const harness::Signal& signal) {
+      return signal.name == "RunEnded" && signal.invocation == run.invocation;
     });
-  };
-  // Killed between the report and the signal, it sends none.
-  EXPECT_TRUE(was_killed_ || eventually(kGone, all_told));
-  std::map<std::string, int> ends;
+  });
+}
+
+// Each invocation ends once, nothing is said of it after that, and what was said is in its report.
+void ModelSequence::check_signals(const RunModel& run, const Dict& report) {
+  int ends = 0;
+  const auto exit = exit_of(report);
   for (const auto& signal : signals_.seen()) {
-    EXPECT_EQ(ends[signal.invocation], 0)
-        << signal.name << " of " << signal.id << " after its RunEnded";
-    if (signal.name == "RunEnded") ++ends[signal.invocation];
+    if (signal.invocation != run.invocation) continue;
+    SCOPED_TRACE(signal.name + " of " + signal.id);
+    EXPECT_EQ(ends, 0) << "after its RunEnded";
+    if (signal.name == "DriverExited") {
+      EXPECT_EQ(signal.text, exit.exit);
+      EXPECT_EQ(signal.number, exit.status);
+    }
+    if (signal.name == "LeaksFound" && !run.was_restarted) {
+      EXPECT_LE(static_cast<uint64_t>(signal.number), value<uint64_t>(report, "LeaksFound"));
+    }
+    if (signal.name != "RunEnded") continue;
+    ++ends;
+    EXPECT_EQ(signal.text, exit.result);
+    EXPECT_EQ(signal.reason, value<std::string>(report, "EndReason"));
   }
 }
 
@@ -235,6 +286,16 @@ RunModel* ModelSequence::named(const std::string& id) {
 const RunModel* ModelSequence::named(const std::string& id) const {
   const auto found = std::ranges::find(runs_, id, &RunModel::id);
   return found == runs_.end() ? nullptr : &*found;
+}
+
+bool ModelSequence::observed(const RunModel& run) const {
+  if (observing_ || run.own_observe) return true;
+  const RunModel* parent = run.parent.empty() ? nullptr : named(run.parent);
+  return parent != nullptr && observed(*parent);
+}
+
+void ModelSequence::look_at_enforcement() {
+  for (auto& run : runs_) run.enforced(observed(run));
 }
 
 RunModel* ModelSequence::some_live() {

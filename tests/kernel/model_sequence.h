@@ -44,10 +44,13 @@ class ModelSequence {
   // The error is none, or one of these.
   void expect_error(const std::string& error, std::initializer_list<const char*> allowed);
 
-  // Acts: model_acts.cpp.
+  Act an_act();
+
+  // Acts that make runs: model_starts.cpp.
   void start();
   void open();
   void start_inside();
+  // Acts on those that there are: model_acts.cpp.
   void freeze();
   void thaw();
   void end();
@@ -72,12 +75,10 @@ class ModelSequence {
   std::string call_inside(const std::string& work, const std::string& id, const Shape& shape,
                           const Dict& options);
   void started(RunModel run, const Shape& shape, bool is_ready);
-  void refused(RunModel run, const std::string& error);
-  void set_observed(RunModel& run, bool observed);
-  // Every run that an end of this one reaches.
-  void ask(RunModel& run, const std::string& reason);
+  void refused(RunModel run, const Shape& shape, const std::string& error);
   bool observed(const RunModel& run) const;
-  void may_hold();
+  // Enforcement is, or may be, of one kind or the other from here on.
+  void look_at_enforcement();
   RunModel* named(const std::string& id);
   const RunModel* named(const std::string& id) const;
 
@@ -89,7 +90,11 @@ class ModelSequence {
   void finish();
   void end_all();
   std::vector<std::string> left() const;
-  void check_signals();
+  // Holds every process of every run, so that its death can be seen.
+  void hold_processes();
+  std::vector<pid_t> living() const;
+  void check_signals(const RunModel& run, const Dict& report);
+  bool all_told();
   void reap();
 
   harness::Stack& stack_;
@@ -100,7 +105,7 @@ class ModelSequence {
   std::vector<RunModel> pending_;  // asked for from inside by a caller that has not answered
   std::map<std::string, std::unique_ptr<Opener>> openers_;
   std::vector<UniqueFd> leases_;
-  std::vector<pid_t> callers_;
+  std::map<pid_t, cgroup::Pidfd> processes_;
   harness::SignalRecorder signals_;
   std::chrono::microseconds slowest_{0};
   bool observing_ = false;
