@@ -55,7 +55,7 @@ TEST_F(ServiceLadder, KillsADriverThatIgnoresSigtermWhenGraceIsOver) {
 // CORRAL_STORMS says how many.
 TEST_F(ServiceLadder, EndsEveryStormOfForksAndExits) {
   const char* asked = std::getenv("CORRAL_STORMS");
-  const int storms = asked != nullptr ? std::atoi(asked) : 50;
+  const int storms = asked != nullptr ? std::atoi(asked) : 200;
   int ended = 0;
   milliseconds slowest{0};
   for (int i = 0; i < storms; ++i) {
