@@ -39,10 +39,10 @@ void complete_end(Arguments& arguments, const Raw& raw) {
   if (chosen && (arguments.no_block || arguments.allow_self || arguments.invocation))
     reject("end", "--no-block, --allow-self and --invocation need an ID");
   if (arguments.grace && *arguments.grace > dbus::kLongestEndGrace && !arguments.no_block)
-    reject("--grace",
-           fmt::format("must be a time span of at most {} where the end is waited for, "
-                       "and of at most {} with --no-block",
-                       span_text(dbus::kLongestEndGrace), span_text(dbus::kLongestGrace)));
+    reject("--grace", fmt::format("must be a time span of at most {} where the end is waited for, "
+                                  "and of at most {} with --no-block",
+                                  base::exact_span(dbus::kLongestEndGrace),
+                                  base::exact_span(dbus::kLongestGrace)));
   if (raw.held) ends.state = "holding";
   ends.grace = arguments.grace;
   ends.reason = arguments.reason;

@@ -19,7 +19,8 @@ void add_span(CLI::App& app, const std::string& flags, std::optional<microsecond
     const auto span = parse_span(text);
     return span && *span <= most ? span : std::nullopt;
   };
-  const std::string bound = most == kNoLimit ? "" : fmt::format(", of at most {}", span_text(most));
+  const std::string bound =
+      most == kNoLimit ? "" : fmt::format(", of at most {}", base::exact_span(most));
   add_parsed(app, flags, target, parse, "a time span such as 200ms, 5s or 1min" + bound, help);
 }
 
