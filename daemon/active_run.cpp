@@ -206,8 +206,11 @@ void ActiveRun::end(EndRequest request) {
   const bool held = phase_ == run::Phase::holding;
   if (phase_ == run::Phase::starting || phase_ == run::Phase::running || held) {
     if (request.grace) grace_ = *request.grace;  // the first to ask may lengthen it
-    status_.report.end_message = std::move(request.message);
-    status_.report.ended_by = std::move(request.by);
+    // One that was asked for and only looked on keeps its reason, and so whose it was.
+    if (!asked_ || request.reason == run::EndReason::requested) {
+      status_.report.end_message = std::move(request.message);
+      status_.report.ended_by = std::move(request.by);
+    }
     begin_end(request.reason);
   }
   asked_ = true;

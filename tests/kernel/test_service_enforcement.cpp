@@ -198,5 +198,19 @@ TEST_F(ServiceEnforcement, SignalsOfAPersonStillWork) {
   enforce();
 }
 
+TEST_F(ServiceEnforcement, AnEndFromAboveDoesNotChangeWhoAskedFirst) {
+  start("outer", {"sleep", "100"});
+  start("inner", {"sleep", "100"},
+        {{"Parent", std::string("outer")}, {"Enforcement", std::string("observe")}});
+  EXPECT_EQ(error_of(client().end_run("inner", {{"Reason", std::string("enough")}})),
+            kCorral + "Observing");
+  must(client().end_run("outer"));
+  const auto report = report_of("inner");
+  EXPECT_EQ(value<std::string>(report, "State"), "ended");
+  EXPECT_EQ(value<std::string>(report, "EndReason"), "requested");
+  EXPECT_EQ(value<std::string>(report, "EndMessage"), "enough");
+  EXPECT_NE(value<std::string>(report, "EndedBy"), "");
+}
+
 }  // namespace
 }  // namespace corral::test
