@@ -81,6 +81,24 @@ TEST_F(EmbeddedPlaces, MayBeADelegatedCgroupOfAUser) {
   EXPECT_EQ(rmdir(group.name().c_str()), 0);
 }
 
+TEST_F(EmbeddedPlaces, LetAUserAdoptOwnProcessesAndNobodyElses) {
+  const auto group = scratch().make("user");
+  delegate(group.name());
+  const harness::Child roots(harness::Command{.argv = {"sleep", "100"}});
+  Words words = embedded_here();
+  words.back() =
+      "sleep 100 & \"$1\" adopt --id mine $! && \"$1\" status mine | grep -c adopted; "
+      "\"$1\" adopt --id other \"$2\"; exit 7";
+  words.insert(words.end(), {"sh", words.front(), std::to_string(roots.pid())});
+  const Ran ran = run_in(group.name(), as_user(words));
+  EXPECT_EQ(ran.status, 7) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("mine "), HasSubstr("\n1\n")));
+  EXPECT_THAT(ran.err, HasSubstr("is uid 0's"));
+  EXPECT_FALSE(roots.pidfd().exited());
+  EXPECT_EQ(harness::directories_below(group.name()), Words{});
+  EXPECT_EQ(rmdir(group.name().c_str()), 0);
+}
+
 // In a container a user may be a mere number, and dbus-daemon refuses those.
 TEST_F(EmbeddedPlaces, IsRefusedToAUserWhomPasswdDoesNotKnow) {
   const uid_t user = 0x7fff'fff0;
