@@ -224,8 +224,8 @@ void RunModel::check_counts(const Dict& report) const {
   EXPECT_EQ(number(report, "Escaped"), 0U);
   EXPECT_EQ(number(report, "Stuck"), 0U);
   std::vector<std::string> all = {"term", "kill"};
-  if (may_keep) all.emplace_back("kept");
-  if (may_hold) all.emplace_back("exited");
+  if (may_keep || nests) all.emplace_back("kept");
+  if (may_hold || nests) all.emplace_back("exited");
   EXPECT_THAT(outcomes, testing::Each(testing::AnyOfArray(all))) << "nobody is left of it";
   if (!was_restarted) {
     EXPECT_GE(of("kept"), released);

@@ -36,6 +36,7 @@ struct RunModel {
   std::set<std::string> enforcement;  // the words that held while it lived
   bool may_hold = false;              // a policy, or someone who only looked on
   bool may_keep = false;              // something of it may be spared
+  bool nests = false;                 // there were runs in it, whose leaks are its own too
   unsigned released = 0;
   bool may_be_unseen = false;  // nobody was left to tell how the driver went
   bool ignores_term = false;

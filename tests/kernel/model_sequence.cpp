@@ -33,6 +33,7 @@ ModelSequence::ModelSequence(harness::Stack& stack, uint64_t seed)
 
 ModelSequence::~ModelSequence() {
   openers_.clear();
+  adopted_.clear();
   reap();
 }
 
@@ -57,6 +58,7 @@ ModelSequence::Act ModelSequence::an_act() {
       &ModelSequence::open,
       &ModelSequence::start_inside,
       &ModelSequence::start_inside,
+      &ModelSequence::adopt,
       &ModelSequence::freeze,
       &ModelSequence::freeze,
       &ModelSequence::thaw,

@@ -50,6 +50,7 @@ class ModelSequence {
   void start();
   void open();
   void start_inside();
+  void adopt();
   // Acts on those that there are: model_acts.cpp.
   void freeze();
   void thaw();
@@ -70,6 +71,8 @@ class ModelSequence {
   Dict options(RunModel& run);
   RunModel& add(RunModel run, const std::string& path, const std::string& invocation);
   void tie(RunModel& run, const RunModel* parent);
+  // That many more processes may be in the run of that id, and so in all that it is in.
+  void may_leak(const std::string& id, unsigned more);
   // What a caller inside `work` heard of its StartRun: "ok", an error's name, "" where it is
   // silent.
   std::string call_inside(const std::string& work, const std::string& id, const Shape& shape,
@@ -105,6 +108,7 @@ class ModelSequence {
   std::vector<RunModel> pending_;  // asked for from inside by a caller that has not answered
   std::map<std::string, std::unique_ptr<Opener>> openers_;
   std::vector<UniqueFd> leases_;
+  std::deque<harness::Child> adopted_;
   std::map<pid_t, cgroup::Pidfd> processes_;
   harness::SignalRecorder signals_;
   std::chrono::microseconds slowest_{0};

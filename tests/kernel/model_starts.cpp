@@ -70,8 +70,16 @@ RunModel& ModelSequence::add(RunModel run, const std::string& path, const std::s
   }
   run.enforcement.insert(observed(run) ? "observe" : "enforce");
   run.may_hold = run.may_hold || observed(run);
+  may_leak(run.parent, run.most_leaks + 1);
   runs_.push_back(std::move(run));
   return runs_.back();
+}
+
+void ModelSequence::may_leak(const std::string& id, unsigned more) {
+  for (RunModel* run = named(id); run != nullptr; run = named(run->parent)) {
+    run->most_leaks += more;
+    run->nests = true;
+  }
 }
 
 void ModelSequence::started(RunModel run, const Shape& shape, bool is_ready) {
@@ -143,6 +151,27 @@ void ModelSequence::open() {
   add(std::move(run), opened.path, opened.invocation);
 }
 
+// Processes of the test's own, some of which may be of another moment than others.
+void ModelSequence::adopt() {
+  RunModel run;
+  const Shape& shape = a_shape(random_());
+  auto given = options(run);
+  given.erase("Environment");
+  if (!shape.natural.empty() && !shape.ready) return;  // it may have gone, and left others behind
+  note("adopt " + run.id + " (" + shape.name + ", " + run.policy + ")");
+  adopted_.emplace_back(harness::Command{.argv = shape.argv, .log = "/dev/null"});
+  const auto pid = static_cast<uint32_t>(adopted_.back().pid());
+  const auto error = error_of(stack_.client().adopt_processes(run.id, {pid}, given));
+  expect_error(error, {"none"});
+  if (!error.empty()) return;
+  run.shape(shape);
+  run.ignores_term = false;  // it may be asked before it is ready
+  run.may_be_unseen = true;  // its parent is the test
+  run.disturb();
+  const auto known = must(stack_.client().get_run(run.id));
+  add(std::move(run), known.path, known.invocation);
+}
+
 std::string ModelSequence::call_inside(const std::string& work, const std::string& id,
                                        const Shape& shape, const Dict& options) {
   int ends[2];
@@ -181,7 +210,7 @@ void ModelSequence::start_inside() {
   if (!independent) tie(run, outer);
   note("start " + run.id + " (" + shape.name + ", " + run.policy + ") from inside " + outer->id +
        (independent ? ", independent" : ""));
-  outer->most_leaks += 2;  // the caller, and the driver of an independent one
+  may_leak(outer->id, 2);  // the caller, and the driver of an independent one
   outer->may_keep = outer->may_keep || independent;
   outer->disturb();
   const auto answer = call_inside(outer->group + "/work", run.id, shape, given);

@@ -9,7 +9,7 @@ namespace corral::test {
 namespace {
 
 constexpr uint64_t kBatches = 10;
-constexpr uint64_t kSequences = 1'000;  // in all batches
+constexpr uint64_t kSequences = 200;  // in all batches
 
 uint64_t setting(const char* name, uint64_t standard) {
   const char* text = std::getenv(name);
