@@ -33,7 +33,8 @@ Holds read_and_search(int fd, EnvironSearch& search) {
 
 }  // namespace
 
-EnvironSearch::EnvironSearch(const std::vector<std::string>& entries) {
+EnvironSearch::EnvironSearch(const std::vector<std::string>& entries, bool beginnings)
+    : beginnings_(beginnings) {
   for (const std::string& entry : entries) sought_.push_back({.entry = entry});
 }
 
@@ -43,7 +44,9 @@ void EnvironSearch::feed(std::string_view piece) {
     const std::string_view part = piece.substr(0, nul);
     for (Sought& one : sought_) {
       if (!one.matched) continue;
-      const bool same = std::string_view(one.entry).substr(*one.matched).starts_with(part);
+      const auto rest = std::string_view(one.entry).substr(*one.matched);
+      one.found |= beginnings_ && part.starts_with(rest);
+      const bool same = rest.starts_with(part);
       one.matched = same ? std::optional(*one.matched + part.size()) : std::nullopt;
     }
     if (nul == piece.npos) return;
@@ -63,7 +66,9 @@ bool EnvironSearch::found() const {
   return std::all_of(sought_.begin(), sought_.end(), [](const Sought& one) { return one.found; });
 }
 
-Holds environ_holds(pid_t pid, uint64_t start_time, const std::vector<std::string>& entries) {
+namespace {
+
+Holds search_environ(pid_t pid, uint64_t start_time, EnvironSearch search) {
   const auto stat = read_stat(pid);
   const auto tid = stat && stat->start_time == start_time ? living_thread(*stat) : std::nullopt;
   if (!tid) return Holds::gone;
@@ -72,9 +77,18 @@ Holds environ_holds(pid_t pid, uint64_t start_time, const std::vector<std::strin
     const bool gone = fd.error().code == ENOENT || fd.error().code == ESRCH;
     return gone ? Holds::gone : Holds::unreadable;
   }
-  EnvironSearch search(entries);
   const Holds holds = read_and_search(fd->get(), search);
   return cgroup::start_time(pid) == start_time ? holds : Holds::gone;
+}
+
+}  // namespace
+
+Holds environ_holds(pid_t pid, uint64_t start_time, const std::vector<std::string>& entries) {
+  return search_environ(pid, start_time, EnvironSearch(entries));
+}
+
+Holds environ_names(pid_t pid, uint64_t start_time, const std::string& name) {
+  return search_environ(pid, start_time, EnvironSearch({name + "="}, true));
 }
 
 }  // namespace corral::cgroup

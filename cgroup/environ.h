@@ -15,8 +15,8 @@ namespace corral::cgroup {
 // the entries it looks for.
 class EnvironSearch {
  public:
-  // An empty list is found at once.
-  explicit EnvironSearch(const std::vector<std::string>& entries);
+  // An empty list is found at once. With `beginnings`, an entry that begins so will do.
+  explicit EnvironSearch(const std::vector<std::string>& entries, bool beginnings = false);
   void feed(std::string_view piece);
   // No more comes: what was fed last is an entry too.
   void end();
@@ -29,6 +29,7 @@ class EnvironSearch {
     std::optional<size_t> matched = 0;  // of the entry that is being fed; nullopt: another one
     bool found = false;
   };
+  bool beginnings_;
   std::vector<Sought> sought_;
 };
 
@@ -40,5 +41,7 @@ enum class Holds { yes, no, gone, unreadable };
 // it) holds all the entries. Reads kEnvironBytes at most. gone: no such process that started at
 // `start_time`, or a zombie.
 Holds environ_holds(pid_t pid, uint64_t start_time, const std::vector<std::string>& entries);
+// The same for a variable of this name, whatever its value.
+Holds environ_names(pid_t pid, uint64_t start_time, const std::string& name);
 
 }  // namespace corral::cgroup

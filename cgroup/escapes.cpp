@@ -81,7 +81,8 @@ const char* EscapeSearch::rule(const Kin& kin) {
     return nullptr;
   if (is_kin(kin.pid)) return "parent";
   if (kin.uid != ties_.uid) return nullptr;
-  const Holds holds = environ_holds(kin.pid, kin.start_time, entries_);
+  Holds holds = kinship_.names_a_run(kin);  // most do not
+  if (holds == Holds::yes) holds = environ_holds(kin.pid, kin.start_time, entries_);
   unreadable_ += holds == Holds::unreadable ? 1 : 0;
   return holds == Holds::yes ? "environment" : nullptr;
 }

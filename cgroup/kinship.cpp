@@ -124,4 +124,10 @@ std::vector<Kin> Kinship::ancestors(pid_t pid) {
   return found;
 }
 
+Holds Kinship::names_a_run(const Kin& kin) {
+  const auto [known, is_new] = names_.try_emplace(kin.pid, Holds::gone);
+  if (is_new) known->second = environ_names(kin.pid, kin.start_time, "CORRAL_INVOCATION");
+  return known->second;
+}
+
 }  // namespace corral::cgroup

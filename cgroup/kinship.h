@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cgroup/environ.h"
 
 namespace corral::cgroup {
 
@@ -52,6 +53,9 @@ class Kinship {
   std::vector<Kin> descendants(pid_t pid);
   // The parent first.
   std::vector<Kin> ancestors(pid_t pid);
+  // Whether the environment of one that the pass read names CORRAL_INVOCATION: read once, for all
+  // who look for a run of their own.
+  Holds names_a_run(const Kin& kin);
 
  private:
   struct Close {
@@ -62,6 +66,7 @@ class Kinship {
   std::unique_ptr<DIR, Close> proc_;  // nullptr: the pass is done
   std::vector<pid_t> read_;
   std::unordered_map<pid_t, Kin> kin_;
+  std::unordered_map<pid_t, Holds> names_;  // what names_a_run() said
 };
 
 }  // namespace corral::cgroup

@@ -76,5 +76,18 @@ RC_GTEST_PROP(EnvironSearch, SaysTheSameInWhateverPiecesItComes, ()) {
   RC_ASSERT(holds(environment, sought, *rc::gen::inRange<size_t>(1, 45)) == expected);
 }
 
+TEST(EnvironSearch, FindsAVariableByItsNameInPiecesOfAnySize) {
+  const std::string text("A=1\0XCORRAL=2\0CORRALS=3\0CORRAL=4\0", 32);
+  for (size_t size = 1; size <= text.size(); ++size) {
+    EnvironSearch search({"CORRAL="}, true), other({"ORRAL="}, true);
+    for (size_t at = 0; at < text.size(); at += size) {
+      search.feed(std::string_view(text).substr(at, size));
+      other.feed(std::string_view(text).substr(at, size));
+    }
+    EXPECT_TRUE(search.found()) << size;
+    EXPECT_FALSE(other.found()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace corral::cgroup
