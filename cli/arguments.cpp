@@ -57,16 +57,25 @@ std::vector<CLI::App*> define(CLI::App& app, Arguments& arguments, Raw& raw) {
 
 // "--owner=" means the empty text, and not, as the parser has it, the next word.
 Words with_empty_texts(const Words& words) {
-  constexpr std::array kTexts = {"--parent=", "--owner=", "--description="};
   Words all;
   bool options = true;
   for (const std::string& word : words) {
     options = options && word != "--";
-    const bool empty = options && std::find(kTexts.begin(), kTexts.end(), word) != kTexts.end();
+    const bool empty = options && word.size() > 3 && word.starts_with("--") &&
+                       word.find('=') == word.size() - 1 && word != "--fail-on-leak=";
     all.push_back(empty ? word.substr(0, word.size() - 1) : word);
     if (empty) all.emplace_back();
   }
   return all;
+}
+
+// The parser takes "--" for the value of an option that has none before it.
+void refuse_swallowed(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& values = option->results();
+    if (option->nonpositional() && std::find(values.begin(), values.end(), "--") != values.end())
+      reject(option->get_name(), "needs a value");
+  }
 }
 
 // The checks that need more than one option.
@@ -132,6 +141,8 @@ std::variant<Arguments, Leave> parse_arguments(const Words& words,
     const Words all = with_empty_texts(words);
     app.parse(Words(all.rbegin(), all.rend()));  // CLI11 takes them from the back
     if (app.get_subcommands().empty()) throw CLI::RequiredError("a command");
+    refuse_swallowed(app);
+    refuse_swallowed(*app.get_subcommands().front());
     const auto found = std::find(commands.begin(), commands.end(), app.get_subcommands().front());
     arguments.command = static_cast<Command>(found - commands.begin());
     check_utf8(words, arguments.executes_here());

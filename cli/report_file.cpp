@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "cli/output.h"
 
 namespace corral::cli {
@@ -20,8 +21,16 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+// The number in "/dev/fd/3".
+std::optional<int> fd_in(std::string_view path) {
+  for (const std::string_view above : {"/dev/fd/", "/proc/self/fd/"})
+    if (path.starts_with(above)) return base::number<int>(path.substr(above.size()));
+  return std::nullopt;
+}
+
 // Our own stream that the path leads to (/dev/stdout, or the file that it was redirected to).
 UniqueFd stream_at(const std::string& path) {
+  if (const auto fd = fd_in(path)) return UniqueFd(fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   struct stat named {
   }, ours{};
   if (stat(path.c_str(), &named) != 0) return UniqueFd();
@@ -35,6 +44,14 @@ UniqueFd stream_at(const std::string& path) {
 bool may_write_over(int code) {
   // EBUSY: a mount point, as a file that was put into a container is. EPERM: another's, in /tmp.
   return code == EACCES || code == EPERM || code == EBUSY;
+}
+
+// Owner and permissions of the old file; never what makes a program run as another (inode(7)), and
+// no permission that its owner gave where it becomes another's.
+void take_after(int file, const struct stat& old) {
+  const bool owned =
+      old.st_uid == geteuid() || fchown(file, old.st_uid, static_cast<gid_t>(-1)) == 0;
+  if (owned) (void)fchmod(file, old.st_mode & 0777);  // a file system without modes
 }
 
 }  // namespace
@@ -102,7 +119,7 @@ Result<void> ReportFile::put_in_place(std::string_view text) const {
   if (!file) return failed(file.error().code, "write a file beside " + path_);
   struct stat old {};
   if (fstatat(dir, name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode))
-    (void)fchmod(file->get(), old.st_mode & 07777);  // a file system without modes
+    take_after(file->get(), old);
   auto written = write_all(file->get(), text, path_);
   if (written && renameat(dir, temporary.c_str(), dir, name_.c_str()) != 0)
     written = failed(errno, fmt::format("rename {} to {}", temporary, path_));

@@ -11,8 +11,8 @@ namespace corral::cli {
 
 // The file that --report names. What is there stays as it is until a whole report takes its place:
 //  - A regular file, or a name that is free: written beside it and renamed into place (rename(2)),
-//    with the mode of the old one. Where its directory or its file system will not have that, the
-//    old one is written over.
+//    with the owner and the permissions of the old one, if we may. Where its directory or its file
+//    system will not have that, the old one is written over.
 //  - Anything else (a FIFO, a device, a symbolic link): opened at once, and written to. So is what
 //    this process has as standard output or standard error: what others write there is not lost.
 class ReportFile {

@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -82,6 +85,28 @@ TEST_F(AReport, IsWrittenToWhatIsNoFileOfItsOwn) {
   EXPECT_EQ(
       run_script("plain", command({"run --report=/dev/stdout -- echo first"}) + " | head -2").out,
       "first\n{\n");
+}
+
+// What a user had ready in a directory of their own must not become a program of ours.
+TEST_F(AReport, KeepsOwnerAndPermissionsAndNothingThatLendsThem) {
+  put("old\n");
+  const std::string file = temp() / "report";
+  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(file.c_str(), 06755), 0);
+  EXPECT_EQ(run_to(file), 7);
+  struct stat now {};
+  ASSERT_EQ(stat(file.c_str(), &now), 0);
+  EXPECT_EQ(now.st_mode & 07777, 0755U);
+  EXPECT_EQ(now.st_uid, 65534U);
+  EXPECT_EQ(report()["DriverStatus"], 7);
+}
+
+TEST_F(AReport, IsWrittenBehindWhatAnInheritedFdHas) {
+  EXPECT_EQ(run_script("plain", "exec 3>f; echo first >&3; " +
+                                    command({"run --report=/dev/fd/3 -- sh -c 'echo second >&3'"}) +
+                                    "; head -3 f")
+                .out,
+            "first\nsecond\n{\n");
 }
 
 TEST_F(AReport, ThatCannotBeWrittenIsToldAndHidesNoStatus) {

@@ -54,6 +54,15 @@ TEST(PolicyArguments, TakeAnEmptyTextForOne) {
   EXPECT_FALSE(parsed({"run", "--", "true"}).start.parent);
 }
 
+TEST(PolicyArguments, WithoutAValueTakeNoOtherWordForOne) {
+  EXPECT_EQ(refused({"run", "--report", "--", "true"}).status, kOwnFailure);
+  EXPECT_THAT(refused({"run", "--owner", "--", "true"}).text, HasSubstr("--owner: needs a value"));
+  EXPECT_THAT(refused({"run", "--id=", "--", "true"}).text, HasSubstr("\"\" is not"));
+  EXPECT_THAT(refused({"list", "--bus", "--"}).text, HasSubstr("--bus: needs a value"));
+  const auto start = parsed({"run", "--description=", "--", "sh", "--", "--x="}).start;
+  EXPECT_THAT(start.argv, ElementsAre("sh", "--", "--x="));
+}
+
 TEST(PolicyArguments, OfARunAreRefusedWithTheirName) {
   EXPECT_THAT(refused({"run", "--on-driver-exit=x", "--", "x"}).text,
               HasSubstr("\"x\" is not kill, freeze or report"));
