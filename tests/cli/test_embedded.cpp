@@ -145,7 +145,9 @@ TEST_F(Embedded, HasAWholeServiceForAProgramInside) {
   std::ofstream(temp() / "leave") << "\n";
   const Ran ran = collect(child);
   EXPECT_EQ(ran.status, 7);
-  EXPECT_EQ(ran.out + ran.err, "");
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("had outlived it")) << "what is left of the inner run, is of it";
+  EXPECT_THAT(ran.err, HasSubstr("echo >asked"));
   EXPECT_TRUE(std::filesystem::exists(temp() / "left")) << "it was killed";
 }
 
