@@ -87,41 +87,28 @@ Transition from_holding(Event event, Verdict verdict) {
   }
 }
 
-Transition from_asking(Event event, Verdict verdict) {
+// While grace runs, whoever was asked.
+Transition from_ladder(Phase phase, Event event, Verdict verdict) {
   switch (event) {
     case Event::switched:
-      return verdict == Verdict::observe ? Transition{holding, {stand_down}} : stay(asking);
+      return verdict == Verdict::observe ? Transition{holding, {stand_down}} : stay(phase);
     case Event::emptied:
       return {closing, {close}};
-    case Event::driver_exited:
-    case Event::half_grace_over:
-      return {terminating, {ask_others}};
     case Event::grace_over:
       return {killing, {final_snapshot, kill}};
     case Event::moved_away:
       return {closing, {note_escape, close}};
     case Event::end_requested:
-      return stay(asking, {shorten_grace});
+      return stay(phase, {shorten_grace});
     default:
-      return stay(asking);
+      return stay(phase);
   }
 }
 
-Transition from_terminating(Event event, Verdict verdict) {
-  switch (event) {
-    case Event::switched:
-      return verdict == Verdict::observe ? Transition{holding, {stand_down}} : stay(terminating);
-    case Event::emptied:
-      return {closing, {close}};
-    case Event::grace_over:
-      return {killing, {final_snapshot, kill}};
-    case Event::moved_away:
-      return {closing, {note_escape, close}};
-    case Event::end_requested:
-      return stay(terminating, {shorten_grace});
-    default:
-      return stay(terminating);
-  }
+Transition from_asking(Event event, Verdict verdict) {
+  if (event == Event::driver_exited || event == Event::half_grace_over)
+    return {terminating, {ask_others}};
+  return from_ladder(asking, event, verdict);
 }
 
 Transition from_killing(Event event) {
@@ -165,7 +152,7 @@ Transition next(Phase phase, Event event, Verdict verdict) {
     case asking:
       return from_asking(event, verdict);
     case terminating:
-      return from_terminating(event, verdict);
+      return from_ladder(terminating, event, verdict);
     case killing:
       return from_killing(event);
     case closing:
