@@ -12,6 +12,7 @@
 #include "cgroup/usage.h"
 #include "daemon/active_run.h"
 #include "daemon/constants.h"
+#include "daemon/due.h"
 #include "daemon/snapshot.h"
 
 namespace corral::daemon {
@@ -46,9 +47,7 @@ void ActiveRun::arm_grace() {
 }
 
 std::chrono::microseconds ActiveRun::grace_left() const {
-  const auto now = base::Moment::now().monotonic_usec;
-  return std::chrono::microseconds(kill_at_usec_ && *kill_at_usec_ > now ? *kill_at_usec_ - now
-                                                                         : 0);
+  return left_until(kill_at_usec_.value_or(0));
 }
 
 // Grace was already made no longer than what the joining request asked.

@@ -6,6 +6,7 @@
 #include "cgroup/control.h"
 #include "daemon/active_run.h"
 #include "daemon/constants.h"
+#include "daemon/due.h"
 #include "daemon/snapshot.h"
 
 namespace corral::daemon {
@@ -78,9 +79,7 @@ void ActiveRun::start_hold() {
 }
 
 void ActiveRun::arm_hold() {
-  const auto now = base::Moment::now().monotonic_usec;
-  const auto left = hold_until_usec_.value_or(0) > now ? *hold_until_usec_ - now : 0;
-  hold_over_ = around_.loop.after(std::chrono::microseconds(left), [this] {
+  hold_over_ = around_.loop.after(left_until(hold_until_usec_.value_or(0)), [this] {
     if (phase_ == run::Phase::holding)
       end({.grace = {}, .message = "HoldMaxUSec is over", .by = {}});
   });

@@ -16,8 +16,8 @@ using run::FaultKind;
 void ActiveRun::spare() {
   const auto& globs = status_.policy.keep;
   auto all = globs.empty() ? std::vector<run::Process>{} : processes();
-  std::erase_if(all, [this](const run::Process& process) {
-    return static_cast<pid_t>(process.pid) == live_driver();
+  std::erase_if(all, [driver = live_driver()](const run::Process& process) {
+    return static_cast<pid_t>(process.pid) == driver;
   });
   for (auto& process : all) cgroup::describe(process);
   for (const auto& glob : globs) {

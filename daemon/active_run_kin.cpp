@@ -19,15 +19,17 @@ constexpr size_t kProcessesPerTurn = 16;
 cgroup::Ties ActiveRun::ties() const {
   const auto members = read_members(directory_).value_or(run::Members{});
   const bool ours = !is_opened() && !is_adopted();
-  return {.id = record_.id,
-          .invocation = record_.invocation,
-          .uid = is_opened() ? record_.owner_uid : geteuid(),
-          .runs = around_.root.path(),
-          .directory = path(),
-          .driver = members.driver,
-          .supervisor = members.supervisor,
-          .adopts = ours && open_supervisor(directory_).has_value(),
-          .spared = {getpid()}};
+  const auto supervisor = static_cast<pid_t>(members.supervisor.pid);
+  return {
+      .id = record_.id,
+      .invocation = record_.invocation,
+      .uid = is_opened() ? record_.owner_uid : geteuid(),
+      .runs = around_.root.path(),
+      .directory = path(),
+      .driver = members.driver,
+      .supervisor = members.supervisor,
+      .adopts = ours && cgroup::Pidfd::open(supervisor, members.supervisor.start_time).has_value(),
+      .spared = {getpid()}};
 }
 
 std::vector<run::Process> ActiveRun::snapshot_work(const cgroup::Group& work, pid_t except) {
@@ -45,11 +47,12 @@ void ActiveRun::nested_ended(const run::Report& report) {
 // Who left the run: before the supervisor goes, whose children are the orphans of it. What is not
 // found, or the failure of it, costs rows and never the end.
 void ActiveRun::search_escapes() {
-  const bool had_driver = read_members(directory_).has_value();
+  auto tied = ties();
+  const bool had_driver = tied.driver.pid != 0;
   if (!had_driver || record_.kind != run::Kind::driver) return let_go();
-  escapes_ =
-      around_.survey.ask([this, ties = ties(), search = std::optional<cgroup::EscapeSearch>()](
-                             cgroup::Kinship* pass) mutable {
+  escapes_ = around_.survey.ask(
+      [this, ties = std::move(tied),
+       search = std::optional<cgroup::EscapeSearch>()](cgroup::Kinship* pass) mutable {
         if (pass != nullptr) {
           if (!search) search.emplace(*pass, std::move(ties), lineage_);
           if (!search->step(kProcessesPerTurn)) return false;

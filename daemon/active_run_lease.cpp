@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "daemon/active_run.h"
+#include "daemon/due.h"
 
 namespace corral::daemon {
 
@@ -16,9 +17,8 @@ void ActiveRun::arm_deadline() {
   deadline_.reset();
   const auto most = status_.policy.runtime_max;
   if (!most) return;
-  const auto now = base::Moment::now().monotonic_usec;
   const auto due = record_.start.monotonic_usec + static_cast<uint64_t>(most->count());
-  deadline_ = around_.loop.after(std::chrono::microseconds(due > now ? due - now : 0), [this] {
+  deadline_ = around_.loop.after(left_until(due), [this] {
     if (phase_ != run::Phase::running) return;
     end({.grace = {},
          .message = "RuntimeMaxUSec is over",
