@@ -45,6 +45,14 @@ json setting_objects(const json& rows) {
 
 }  // namespace
 
+RunName take_started(sdbus::MethodReply& reply, const std::string& id) {
+  sdbus::ObjectPath path;
+  RunName name{id, "", ""};
+  reply >> path >> name.invocation;
+  name.path = path;
+  return name;
+}
+
 json take_only(sdbus::MethodReply& reply) {
   return take_json(reply);
 }
@@ -80,13 +88,7 @@ Called<Service> Service::connect(const dbus::BusAddress& bus) {
 }
 
 Called<RunName> Service::start_run(const StartRequest& request) {
-  const auto take = [&](sdbus::MethodReply& reply) {
-    sdbus::ObjectPath path;
-    RunName name{request.id, "", ""};
-    reply >> path >> name.invocation;
-    name.path = path;
-    return name;
-  };
+  const auto take = [&](sdbus::MethodReply& reply) { return take_started(reply, request.id); };
   return at_edge([&] {
     return impl_->call<RunName>(kCallBound, take, "StartRun", request.id, request.argv,
                                 options_of(request));

@@ -33,6 +33,8 @@ auto at_edge(F&& f) -> decltype(f()) {
 }
 
 json take_only(sdbus::MethodReply& reply);
+// What StartRun and AdoptProcesses answer: object and invocation.
+RunName take_started(sdbus::MethodReply& reply, const std::string& id);
 inline void take_nothing(sdbus::MethodReply&) {}
 
 // What Service's methods, in two files, are made of.

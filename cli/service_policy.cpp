@@ -78,13 +78,7 @@ Called<RunName> Service::release(const std::string& run_path, const std::vector<
 }
 
 Called<RunName> Service::adopt(const StartRequest& request, const std::vector<uint32_t>& pids) {
-  const auto take = [&](sdbus::MethodReply& reply) {
-    sdbus::ObjectPath path;
-    RunName name{request.id, "", ""};
-    reply >> path >> name.invocation;
-    name.path = path;
-    return name;
-  };
+  const auto take = [&](sdbus::MethodReply& reply) { return take_started(reply, request.id); };
   return at_edge([&] {
     return impl_->call<RunName>(kCallBound, take, "AdoptProcesses", request.id, pids,
                                 options_of_opening(request));
